@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/placement/cluster_state.h"
+#include "scheduler/placement/node_state.h"
+#include "scheduler/placement/request.h"
+
+namespace mortise::kube {
+
+/// A pod that already holds its place in a snapshot.
+struct BoundPod {
+  placement::PodRequest request;
+  std::string node;
+  placement::DeviceSet devices;  ///< from our annotation; empty: not known
+};
+
+/// What a `--cluster` argument describes.
+struct ClusterFile {
+  std::vector<placement::NodeSpec> nodes;
+  std::vector<BoundPod> pods;
+  std::vector<std::string> notes;  ///< what was skipped and why, one line each
+};
+
+/// Reads an openb node CSV or a Kubernetes List (JSON or YAML; nodes, or nodes and pods; a single Node, too),
+/// told apart by content. Errors name the file and, where there is one, the line.
+Result<ClusterFile> load_cluster_file(const std::string& path);
+
+/// Node name -> place in the tie order. From a file of `name rank` lines, each node once.
+using NodeRanks = std::map<std::string, std::uint64_t, std::less<>>;
+Result<NodeRanks> load_node_ranks(const std::string& path);
+
+/// The rank of a node when no file gives one: a permutation of the names that depends on the seed only, so a node
+/// added later does not reorder the others.
+std::uint64_t seeded_rank(std::uint64_t seed, std::string_view node_name);
+
+/// Builds the state: nodes with their ranks (`ranks` may be null), then the bound pods (devices that are not known
+/// are taken lowest index first). An error names the node or pod.
+Result<std::unique_ptr<placement::ClusterState>> build_cluster(const ClusterFile& file, const NodeRanks* ranks,
+                                                               std::uint64_t seed);
+
+}  // namespace mortise::kube

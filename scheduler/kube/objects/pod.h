@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/placement/request.h"
+
+namespace mortise::kube {
+
+/// Resource name -> quantity as written.
+using ResourceList = std::map<std::string, std::string>;
+
+struct Container {
+  std::string name;
+  placement::ContainerKind kind = placement::ContainerKind::kApp;
+  ResourceList requests;
+  ResourceList limits;
+};
+
+/// The fields of a core/v1 Pod that we use.
+struct Pod {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string node_name;  ///< empty: not bound
+  std::string phase;
+  bool deleting = false;  ///< metadata.deletionTimestamp is set
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  std::map<std::string, std::string> node_selector;
+  std::vector<Container> containers;  ///< init containers first, in declaration order
+  ResourceList overhead;
+
+  /// Succeeded or Failed: holds nothing any more.
+  bool terminal() const { return phase == "Succeeded" || phase == "Failed"; }
+  std::string key() const { return ns + "/" + name; }
+};
+
+/// Reads a Pod from JSON text. Missing and null fields are empty; a field of the wrong type is an error.
+Result<Pod> parse_pod(std::string_view json);
+
+/// What the pod asks for. An error is the pod's own fault: no node can ever take it.
+Result<placement::PodRequest> pod_request(const Pod& pod);
+
+}  // namespace mortise::kube

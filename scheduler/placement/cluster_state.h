@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "scheduler/base/ids.h"
+#include "scheduler/base/result.h"
+#include "scheduler/placement/decision.h"
+#include "scheduler/placement/node_state.h"
+#include "scheduler/placement/request.h"
+#include "scheduler/placement/shape_table.h"
+#include "scheduler/placement/state_table.h"
+
+namespace mortise::placement {
+
+/// One pod's hold on one node.
+struct Allocation {
+  NodeId node;
+  ShapeId shape;
+  DeviceSet devices;
+};
+
+struct ClusterTotals {
+  std::int64_t nodes = 0;
+  std::int64_t gpus = 0;
+  std::int64_t pods = 0;            ///< allocations held
+  MilliGpu gpu_capacity = 0;
+  MilliGpu gpu_used = 0;
+  MilliCpu cpu_capacity = 0;
+  MilliCpu cpu_used = 0;
+  std::int64_t whole_free_gpus = 0;  ///< devices nothing is on
+
+  friend bool operator==(const ClusterTotals&, const ClusterTotals&) = default;
+};
+
+/// Owner of every allocation. Changed only through add_node, apply, release and undo. Not synchronised.
+class ClusterState {
+ public:
+  ClusterState();
+  ~ClusterState();
+  ClusterState(const ClusterState&) = delete;
+  ClusterState& operator=(const ClusterState&) = delete;
+
+  /// Refuses a name already present, a negative amount, and more devices than kMaxDevices.
+  /// `rank` is the place in the tie order: among equal candidates the lowest (rank, NodeId) wins.
+  Result<NodeId> add_node(const NodeSpec& spec, std::uint64_t rank);
+
+  /// Interns what the pod asks for. Does not change any allocation.
+  ShapeId intern(const PodRequest& pod);
+
+  /// Takes the devices; an error ("stale: ...") changes nothing. `devices` must be as `Placed` gives them:
+  /// as many as the shape's gpus, each with the shape's share free.
+  Result<AllocationId> apply(ShapeId shape, NodeId node, const DeviceSet& devices);
+  Status release(AllocationId id);
+
+  /// What happened since `mark()` is taken back by `undo(mark)`, newest first. Marks nest.
+  struct Mark {
+    std::size_t depth = 0;
+  };
+  Mark mark();
+  void undo(Mark mark);
+  /// Keeps what happened since the mark.
+  void keep(Mark mark);
+
+  /// Recomputes everything from the allocations and compares; the error names the first difference.
+  Status check() const;
+
+  std::optional<NodeId> find_node(std::string_view name) const;
+  std::size_t node_count() const { return nodes_.size(); }
+  const std::string& node_name(NodeId id) const { return nodes_[id.index()].name; }
+  std::uint64_t node_rank(NodeId id) const { return nodes_[id.index()].rank; }
+  StateId node_state(NodeId id) const { return nodes_[id.index()].state; }
+  const NodeState& state(StateId id) const { return states_.state(id); }
+  const NodeState& state_of(NodeId id) const { return states_.state(node_state(id)); }
+  const Machine& machine(MachineId id) const { return machines_[id.index()]; }
+  const Machine& machine_of(NodeId id) const { return machine(state_of(id).machine); }
+  const std::string& model_name(ModelId id) const { return models_[id.index()]; }
+  const Allocation* allocation(AllocationId id) const;
+  const ClusterTotals& totals() const { return totals_; }
+  const StateTable& states() const { return states_; }
+  const ShapeTable& shapes() const { return shapes_; }
+  /// Grows by one with every mutation.
+  std::uint64_t version() const { return version_; }
+
+ private:
+  // (members: see the implementation step)
+};
+
+}  // namespace mortise::placement
