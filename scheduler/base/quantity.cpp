@@ -118,7 +118,7 @@ Wide divide_away_from_zero(Wide value, Wide by) {
 }
 
 Error refused(std::string_view text, std::string_view why) {
-  return Error{"quantity " + quote(text) + " " + std::string(why)};
+  return Error{"invalid quantity " + quote(text) + ": " + std::string(why)};
 }
 
 }  // namespace
@@ -137,16 +137,15 @@ Result<Quantity> Quantity::parse(std::string_view text) {
     digits += rest.substr(0, after);
     rest.remove_prefix(after);
   }
-  if (digits.empty()) return refused(text, "is not a number with an optional suffix, like 4, 0.5, 500m or 16Gi");
+  if (digits.empty()) return refused(text, "not a number with an optional suffix, like 4, 0.5, 500m or 16Gi");
   const std::optional<Suffix> suffix = read_suffix(rest);
   if (!suffix) {
-    return refused(text,
-                   "ends in an unknown suffix; known: n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent like e3");
+    return refused(text, "unknown suffix; known: n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent like e3");
   }
 
   const std::int64_t point = static_cast<std::int64_t>(before) + suffix->decimal;
   const std::optional<Wide> nano = nano_amount(std::move(digits), point, suffix->binary);
-  if (!nano) return refused(text, "is too large; the largest is 9223372036854775807");
+  if (!nano) return refused(text, "too large; the largest is 9223372036854775807");
   return Quantity(minus ? -*nano : *nano);
 }
 
