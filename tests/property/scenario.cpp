@@ -64,9 +64,10 @@ rc::Gen<PodRequest> usual_pod(MilliCpu least_cpu) {
       {2, without_gpu(least_cpu)},
       {5, gen::apply(&gpu_pod, without_gpu(least_cpu), gen::just<std::int32_t>(1),
                      gen::element<MilliGpu>(1, 10, 100, 250, 300, 333, 460, 500, 501, 650, 810, 999), models())},
-      {4, gen::apply(&gpu_pod, without_gpu(least_cpu),
-                     gen::weightedElement<std::int32_t>({{6, 1}, {4, 2}, {1, 3}, {3, 4}, {1, 5}, {1, 6}, {1, 7}, {2, 8}}),
-                     gen::just(kWholeGpu), models())},
+      {4,
+       gen::apply(&gpu_pod, without_gpu(least_cpu),
+                  gen::weightedElement<std::int32_t>({{6, 1}, {4, 2}, {1, 3}, {3, 4}, {1, 5}, {1, 6}, {1, 7}, {2, 8}}),
+                  gen::just(kWholeGpu), models())},
   });
 }
 
@@ -96,17 +97,17 @@ std::string joined(const Models& models) {
 // Some pods, each several times: the counts make classes more or less typical.
 rc::Gen<std::vector<PodClass>> workload() {
   auto some = gen::pair(usual_pod(100), gen::inRange<std::uint32_t>(1, 30));
-  return gen::map(gen::resize(20, gen::container<std::vector<std::pair<PodRequest, std::uint32_t>>>(
-                                      gen::resize(kFullSize, std::move(some)))),
-                  [](const std::vector<std::pair<PodRequest, std::uint32_t>>& drawn) {
-                    std::vector<PodClass> classes;
-                    for (const auto& [pod, count] : drawn) {
-                      const MilliGpu milli = pod.gpus > 0 ? pod.gpu_milli : 0;
-                      classes.insert(classes.end(), count,
-                                     PodClass{pod.cpu, milli, pod.gpus, joined(pod.models), pod.models});
-                    }
-                    return classes;
-                  });
+  return gen::map(
+      gen::resize(20, gen::container<std::vector<std::pair<PodRequest, std::uint32_t>>>(
+                          gen::resize(kFullSize, std::move(some)))),
+      [](const std::vector<std::pair<PodRequest, std::uint32_t>>& drawn) {
+        std::vector<PodClass> classes;
+        for (const auto& [pod, count] : drawn) {
+          const MilliGpu milli = pod.gpus > 0 ? pod.gpu_milli : 0;
+          classes.insert(classes.end(), count, PodClass{pod.cpu, milli, pod.gpus, joined(pod.models), pod.models});
+        }
+        return classes;
+      });
 }
 
 rc::Gen<Scenario> scenario() {
@@ -125,9 +126,13 @@ rc::Gen<Scenario> scenario() {
 
 }  // namespace
 
-Scenario any_scenario() { return *scenario(); }
+Scenario any_scenario() {
+  return *scenario();
+}
 
-std::uint32_t any_below(std::uint32_t bound) { return *gen::resize(kFullSize, gen::inRange<std::uint32_t>(0, bound)); }
+std::uint32_t any_below(std::uint32_t bound) {
+  return *gen::resize(kFullSize, gen::inRange<std::uint32_t>(0, bound));
+}
 
 std::string to_text(const PodRequest& pod) {
   std::ostringstream text;

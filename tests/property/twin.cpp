@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -36,9 +37,13 @@ std::optional<Choice> as_choice(const Decision& decision) {
   return Choice{placed->node.index(), to_list(placed->devices)};
 }
 
-int order_of(std::int64_t a, std::int64_t b) { return a < b ? -1 : (a > b ? 1 : 0); }
+int order_of(std::int64_t a, std::int64_t b) {
+  return a < b ? -1 : (a > b ? 1 : 0);
+}
 
-std::string reason_text_of(Reason reason) { return std::string(placement::reason_name(reason)); }
+std::string reason_text_of(Reason reason) {
+  return std::string(placement::reason_name(reason));
+}
 
 placement::ClusterTotals totals_of(const std::vector<reference::Node>& nodes) {
   placement::ClusterTotals totals;
@@ -185,7 +190,7 @@ void Twin::compare_answers(const PodRequest& pod, const std::vector<Verdict>& ve
 }
 
 void Twin::compare_reasons(const PodRequest& pod, const std::vector<Verdict>& verdicts, const Decision& decision) {
-  std::vector<std::int64_t> counts(placement::kReasonCount);
+  std::array<std::int64_t, placement::kReasonCount> counts{};
   for (const Verdict& v : verdicts) ++counts[static_cast<std::size_t>(v.reason)];
   if (engine_->reasons(pod) != counts) fail(pod.name + ": reasons() counts differently");
   if (const auto* rejected = std::get_if<Rejected>(&decision)) {
@@ -259,7 +264,8 @@ void Twin::compare_fragmentation() {
     const double expected = reference_.fragmentation_of(nodes_[i]);
     // The same sum in the same order: not even the last bit may differ.
     if (amount != expected) {
-      fail("F of node " + std::to_string(i) + ": " + std::to_string(amount) + ", reference " + std::to_string(expected));
+      fail("F of node " + std::to_string(i) + ": " + std::to_string(amount) + ", reference " +
+           std::to_string(expected));
     }
   }
   const double amount = meter_->amount();

@@ -14,8 +14,12 @@ namespace {
 using placement::PodRequest;
 using placement::Reason;
 
-bool is_share(const PodRequest& pod) { return pod.gpus > 0 && pod.gpu_milli < kWholeGpu; }
-MilliGpu asked_milli(const PodRequest& pod) { return pod.gpus > 0 ? pod.gpus * pod.gpu_milli : 0; }
+bool is_share(const PodRequest& pod) {
+  return pod.gpus > 0 && pod.gpu_milli < kWholeGpu;
+}
+MilliGpu asked_milli(const PodRequest& pod) {
+  return pod.gpus > 0 ? pod.gpus * pod.gpu_milli : 0;
+}
 
 int devices_with(const Left& left, MilliGpu milli) {
   return static_cast<int>(
@@ -56,7 +60,9 @@ std::int64_t dot_product(const Left& left, const PodRequest& pod) {
 }
 
 // A pod's tag: 0 for a share, else how many whole GPUs.
-std::int32_t tag(const PodRequest& pod) { return is_share(pod) ? 0 : pod.gpus; }
+std::int32_t tag(const PodRequest& pod) {
+  return is_share(pod) ? 0 : pod.gpus;
+}
 
 std::int64_t gpu_clustering(const Node& node, const Left& left, const PodRequest& pod) {
   if (pod.gpus == 0) return 0;
@@ -163,14 +169,17 @@ bool can_hold(const Node& node, const PodRequest& pod, const std::vector<int>& d
 }
 
 std::optional<PolicyRules> parse_rules(std::string_view spelling) {
-  static constexpr std::pair<std::string_view, Rule> kNames[] = {
-      {"random", Rule::kRandom},          {"first-fit", Rule::kFirstFit},
-      {"best-fit", Rule::kBestFit},       {"dot-product", Rule::kDotProduct},
-      {"gpu-packing", Rule::kGpuPacking}, {"gpu-clustering", Rule::kGpuClustering},
-      {"fgd", Rule::kFgd}};
+  static constexpr std::pair<std::string_view, Rule> kNames[] = {{"random", Rule::kRandom},
+                                                                 {"first-fit", Rule::kFirstFit},
+                                                                 {"best-fit", Rule::kBestFit},
+                                                                 {"dot-product", Rule::kDotProduct},
+                                                                 {"gpu-packing", Rule::kGpuPacking},
+                                                                 {"gpu-clustering", Rule::kGpuClustering},
+                                                                 {"fgd", Rule::kFgd}};
   const std::string_view name = spelling.substr(0, spelling.find(':'));
   PolicyRules rules;
-  const auto* found = std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& n) { return n.first == name; });
+  const auto* found =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& n) { return n.first == name; });
   if (found == std::end(kNames)) return std::nullopt;
   rules.rule = found->second;
   if (rules.rule == Rule::kRandom) rules.tie = Tie::kRandom;

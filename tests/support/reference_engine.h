@@ -14,8 +14,8 @@
 
 namespace mortise::reference {
 
-/// The placement rules written the obvious way: no caches, no ids, no index. Each question looks at all nodes and at all
-/// pods on them. The product's engine must give the same answers.
+/// The placement rules written the obvious way: no caches, no ids, no index. Each question looks at all nodes and at
+/// all pods on them. The product's engine must give the same answers.
 
 struct HeldPod {
   std::uint64_t ticket = 0;  ///< whatever the caller knows the pod by

@@ -68,7 +68,9 @@ void add_class(const Typical& typical, const Left& left, const std::string& mode
 
 }  // namespace
 
-MilliGpu Left::milli() const { return std::accumulate(devices.begin(), devices.end(), MilliGpu{0}); }
+MilliGpu Left::milli() const {
+  return std::accumulate(devices.begin(), devices.end(), MilliGpu{0});
+}
 
 std::vector<Typical> typical_classes(std::span<const PodClass> pods) {
   std::vector<Counted> counted;
