@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "scheduler/base/quote.h"
 #include "scheduler/kube/objects/pod.h"
 
 namespace mortise::extender {
@@ -16,7 +17,8 @@ void read_mode(const kube::Pod& pod, PodQuestion& question) {
   if (found->second == "advisory") {
     question.decisive = false;
   } else if (question.invalid.empty()) {
-    question.invalid = "annotation mortise.dev/placement is '" + found->second + "'; allowed: decisive, advisory";
+    question.invalid = "annotation " + std::string(kPlacementAnnotation) + " is " + quote(found->second) +
+                       "; allowed: decisive, advisory";
   }
 }
 

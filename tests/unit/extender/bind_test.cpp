@@ -12,7 +12,9 @@ using testing::HasSubstr;
 
 const std::vector<std::string_view> kAll = {"big-a", "big-b", "small", "plain"};
 
-BindingArgs to(const std::string& uid, const std::string& node) { return {"pod-" + uid, "default", uid, node}; }
+BindingArgs to(const std::string& uid, const std::string& node) {
+  return {"pod-" + uid, "default", uid, node};
+}
 
 TEST(Bind, TakesTheGpus) {
   TestCluster cluster;

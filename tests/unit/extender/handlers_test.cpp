@@ -15,7 +15,9 @@ using testing::StartsWith;
 
 const std::vector<std::string_view> kAll = {"big-a", "big-b", "small", "plain"};
 
-std::vector<std::string> passed(const FilterAnswer& answer) { return with_verdict(answer.result, Verdict::kPassed); }
+std::vector<std::string> passed(const FilterAnswer& answer) {
+  return with_verdict(answer.result, Verdict::kPassed);
+}
 
 TEST(Filter, LetsOnlyTheBestNodeThrough) {
   TestCluster cluster;

@@ -68,7 +68,8 @@ TEST(ExtenderArgs, TheLastOfTwoEqualKeysWins) {
 }
 
 TEST(ExtenderArgs, UnknownFieldsAreIgnored) {
-  const Read read(R"({"Extra":[{"deep":[null,true,-1.5e-3,""]}],"NodeNames":["n1"],"Big":123456789012345678901234567890})");
+  const Read read(
+      R"({"Extra":[{"deep":[null,true,-1.5e-3,""]}],"NodeNames":["n1"],"Big":123456789012345678901234567890})");
   ASSERT_TRUE(read.args.ok()) << read.args.message();
   EXPECT_THAT(read.names(), ElementsAre("n1"));
 }
@@ -133,13 +134,33 @@ TEST(ExtenderArgs, AWrongTypeIsAnErrorThatNamesTheField) {
 
 // Each of these breaks the JSON grammar in a part of the request that nothing reads.
 TEST(ExtenderArgs, MalformedJsonIsAnErrorWhereverItIs) {
-  for (const char* text :
-       {R"({"Pod":{"a":tru}})", R"({"Pod":{"a":nul}})", R"({"Pod":{"a":01}})", R"({"Pod":{"a":1.}})", R"({"Pod":{"a":-}})",
-        R"({"Pod":{"a":.5}})", R"({"Pod":{"a":1e}})", R"({"Pod":{"a":+1}})", R"({"Pod":{"a":"\x"}})",
-        R"({"Pod":{"a":"\ud800"}})", R"({"Pod":{"\u12":1}})", R"({"Pod":{"a" 1}})", R"({"Pod":{"a":1 "b":2}})",
-        R"({"Pod":{"a":1,}})", R"({"Pod":{a:1}})", R"({"Pod":{"a":[1,]}})", R"({"Pod":{"a":[}}})", R"({"Pod":{"a":[1}}})",
-        R"({"Pod":{"a":"b"c}})", R"({"x":[1 2]})", R"({"NodeNames":["a")", R"({"NodeNames":["a"],)", R"({"Pod":{"a":1})",
-        R"({"Nodes":{"items":[{"metadata":{"name":"n"},"x":tru}]}})", "{", R"({"Pod)", R"({"Pod":{"a":"b)"}) {
+  for (const char* text : {R"({"Pod":{"a":tru}})",
+                           R"({"Pod":{"a":nul}})",
+                           R"({"Pod":{"a":01}})",
+                           R"({"Pod":{"a":1.}})",
+                           R"({"Pod":{"a":-}})",
+                           R"({"Pod":{"a":.5}})",
+                           R"({"Pod":{"a":1e}})",
+                           R"({"Pod":{"a":+1}})",
+                           R"({"Pod":{"a":"\x"}})",
+                           R"({"Pod":{"a":"\ud800"}})",
+                           R"({"Pod":{"\u12":1}})",
+                           R"({"Pod":{"a" 1}})",
+                           R"({"Pod":{"a":1 "b":2}})",
+                           R"({"Pod":{"a":1,}})",
+                           R"({"Pod":{a:1}})",
+                           R"({"Pod":{"a":[1,]}})",
+                           R"({"Pod":{"a":[}}})",
+                           R"({"Pod":{"a":[1}}})",
+                           R"({"Pod":{"a":"b"c}})",
+                           R"({"x":[1 2]})",
+                           R"({"NodeNames":["a")",
+                           R"({"NodeNames":["a"],)",
+                           R"({"Pod":{"a":1})",
+                           R"({"Nodes":{"items":[{"metadata":{"name":"n"},"x":tru}]}})",
+                           "{",
+                           R"({"Pod)",
+                           R"({"Pod":{"a":"b)"}) {
     EXPECT_THAT(problem(text), HasSubstr("request is not valid JSON")) << text;
   }
   EXPECT_THAT(problem("{\"Pod\":{\"a\":\"\xff\"}}"), HasSubstr("request is not valid JSON"));
@@ -176,16 +197,16 @@ TEST(FilterResult, NameFormHasNullNodesAndNoFieldLeftOut) {
   result.has_names = true;
   result.reasons = {"busy", "gone"};
   result.nodes = {{"a", {}, true}, {"b", {}, true, Verdict::kFailed, 0}, {"c", {}, true, Verdict::kUnresolvable, 1}};
-  EXPECT_EQ(write_filter_result(result),
-            R"({"Nodes":null,"NodeNames":["a"],"FailedNodes":{"b":"busy"},)"
-            R"("FailedAndUnresolvableNodes":{"c":"gone"},"Error":""})");
+  EXPECT_EQ(write_filter_result(result), R"({"Nodes":null,"NodeNames":["a"],"FailedNodes":{"b":"busy"},)"
+                                         R"("FailedAndUnresolvableNodes":{"c":"gone"},"Error":""})");
 }
 
 TEST(FilterResult, NodeFormSendsTheObjectsBack) {
   FilterResult result;
   result.has_nodes = true;
   result.reasons = {"busy"};
-  result.nodes = {{"a", R"({"metadata":{"name":"a"}})"}, {"b", R"({"metadata":{"name":"b"}})", false, Verdict::kFailed, 0}};
+  result.nodes = {{"a", R"({"metadata":{"name":"a"}})"},
+                  {"b", R"({"metadata":{"name":"b"}})", false, Verdict::kFailed, 0}};
   EXPECT_EQ(write_filter_result(result),
             R"({"Nodes":{"metadata":{},"items":[{"metadata":{"name":"a"}}]},"NodeNames":null,)"
             R"("FailedNodes":{"b":"busy"},"FailedAndUnresolvableNodes":{},"Error":""})");
@@ -199,8 +220,9 @@ TEST(FilterResult, WithoutAnyFormThereIsAnEmptyListOfNames) {
 TEST(FilterResult, AnErrorStandsAlone) {
   FilterResult result;
   result.error = "say \"no\"";
-  EXPECT_EQ(write_filter_result(result),
-            R"({"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":"say \"no\""})");
+  EXPECT_EQ(
+      write_filter_result(result),
+      R"({"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":"say \"no\""})");
 }
 
 TEST(FilterResult, TextsAreEscaped) {
