@@ -60,10 +60,7 @@ TEST_F(HttpServerTest, AnswersTheVerbs) {
 TEST_F(HttpServerTest, AnotherMethodIs405AndAnotherPath404) {
   start();
   for (const char* verb : {"/filter", "/prioritize", "/bind"}) {
-    for (const char* method : {"GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
-      RawClient client(address());
-      ASSERT_TRUE(client.send(std::string(method) + " " + verb + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"));
-      std::string seen;
+    for (const char* method : {"GET", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
       EXPECT_EQ(exchange(address(), std::string(method) + " " + verb + " HTTP/1.0\r\n\r\n").status, 405)
           << method << verb;
     }
@@ -203,21 +200,20 @@ TEST_F(HttpServerTest, ATooLargeRequestIsAnsweredAndTheConnectionGoesOn) {
     ASSERT_TRUE(client.send(post_text(verb, large)));
     const RawResponse response = client.receive().value_or(RawResponse{});
     EXPECT_EQ(response.status, 200) << verb;
-    EXPECT_THAT(response.body, HasSubstr(R"("Error":"request is larger than 1 MiB (--max-request-mib)"
-  })")) << verb;
-}
-ASSERT_TRUE(client.send(post_text("/prioritize", large)));
-const RawResponse response = client.receive().value_or(RawResponse{});
-EXPECT_EQ(response.status, 413);
-EXPECT_EQ(response.body, "request is larger than 1 MiB (--max-request-mib)\n");
-// The same without a length to tell it in advance.
-char size[32];
-std::snprintf(size, sizeof size, "%zx\r\n", large.size());
-ASSERT_TRUE(client.send("POST /filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(size) +
-                        large + "\r\n0\r\n\r\n"));
-EXPECT_THAT(client.receive().value_or(RawResponse{}).body, HasSubstr("larger than 1 MiB"));
-ASSERT_TRUE(client.send(post_text("/filter", kBody)));
-EXPECT_EQ(client.receive().value_or(RawResponse{}).body, kAnswer);
+    EXPECT_THAT(response.body, HasSubstr(R"x("Error":"request is larger than 1 MiB (--max-request-mib)"})x")) << verb;
+  }
+  ASSERT_TRUE(client.send(post_text("/prioritize", large)));
+  const RawResponse response = client.receive().value_or(RawResponse{});
+  EXPECT_EQ(response.status, 413);
+  EXPECT_EQ(response.body, "request is larger than 1 MiB (--max-request-mib)\n");
+  // The same without a length to tell it in advance.
+  char size[32];
+  std::snprintf(size, sizeof size, "%zx\r\n", large.size());
+  ASSERT_TRUE(client.send("POST /filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(size) +
+                          large + "\r\n0\r\n\r\n"));
+  EXPECT_THAT(client.receive().value_or(RawResponse{}).body, HasSubstr("larger than 1 MiB"));
+  ASSERT_TRUE(client.send(post_text("/filter", kBody)));
+  EXPECT_EQ(client.receive().value_or(RawResponse{}).body, kAnswer);
 }
 
 TEST_F(HttpServerTest, ALargeRequestIsServed) {
@@ -235,7 +231,7 @@ TEST_F(HttpServerTest, ALargeRequestIsServed) {
 
 TEST_F(HttpServerTest, WhatIsNoHttpIsRefusedAndClosed) {
   start();
-  for (const std::string& bytes : {std::string("\x16\x03\x01\x02\x00 hello\r\n\r\n"), std::string("GARBAGE\r\n\r\n"),
+  for (const std::string& bytes : {std::string("\x16\x03\x01\x02\0 hello\r\n\r\n", 15), std::string("GARBAGE\r\n\r\n"),
                                    "POST /filter HTTP/1.1\r\nA: " + std::string(100'000, 'x') + "\r\n\r\n",
                                    "GET /" + std::string(9'000, 'x') + " HTTP/1.1\r\n\r\n"}) {
     RawClient client(address());

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "tests/unit/extender/test_cluster.h"
 
@@ -33,7 +35,7 @@ json sidecar(const json& amount) {
   return out;
 }
 
-json pod(const json& containers, const json& init_containers = nullptr) {
+json pod(const std::vector<json>& containers, const std::vector<json>& init_containers = {}) {
   return {{"metadata", {{"namespace", "default"}, {"name", "p"}, {"uid", "u1"}}},
           {"spec", {{"initContainers", init_containers}, {"containers", containers}}}};
 }
@@ -103,7 +105,9 @@ TEST(Counting, ZeroIsNone) {
 TEST(Counting, NullAndMissingContainersAskForNothing) {
   TestCluster cluster;
   for (const json& containers : {json(nullptr), json::array()}) {
-    EXPECT_EQ(filter(cluster, pod(containers), {"plain"})["NodeNames"], json({"plain"}));
+    json the_pod = pod({});
+    the_pod["spec"]["containers"] = containers;
+    EXPECT_EQ(filter(cluster, the_pod, {"plain"})["NodeNames"], json({"plain"}));
   }
   EXPECT_EQ(filter(cluster, json{{"metadata", {{"name", "p"}}}}, {"plain"})["NodeNames"], json({"plain"}));
 }
