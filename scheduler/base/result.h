@@ -50,6 +50,8 @@ class [[nodiscard]] Result {
 /// The outcome of an operation that yields nothing but may be refused.
 using Status = Result<std::monostate>;
 
-inline Status ok_status() { return Status(std::monostate{}); }
+inline Status ok_status() {
+  return Status(std::monostate{});
+}
 
 }  // namespace mortise

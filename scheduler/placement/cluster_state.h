@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ struct Allocation {
 struct ClusterTotals {
   std::int64_t nodes = 0;
   std::int64_t gpus = 0;
-  std::int64_t pods = 0;            ///< allocations held
+  std::int64_t pods = 0;  ///< allocations held
   MilliGpu gpu_capacity = 0;
   MilliGpu gpu_used = 0;
   MilliCpu cpu_capacity = 0;
@@ -42,8 +42,7 @@ struct ClusterTotals {
 /// Owner of every allocation. Changed only through add_node, apply, release and undo. Not synchronised.
 class ClusterState {
  public:
-  ClusterState();
-  ~ClusterState();
+  ClusterState() = default;
   ClusterState(const ClusterState&) = delete;
   ClusterState& operator=(const ClusterState&) = delete;
 
@@ -53,6 +52,7 @@ class ClusterState {
 
   /// Interns what the pod asks for. Does not change any allocation.
   ShapeId intern(const PodRequest& pod);
+  ModelId intern_model(std::string_view name);
 
   /// Takes the devices; an error ("stale: ...") changes nothing. `devices` must be as `Placed` gives them:
   /// as many as the shape's gpus, each with the shape's share free.
@@ -74,8 +74,8 @@ class ClusterState {
   std::optional<NodeId> find_node(std::string_view name) const;
   std::size_t node_count() const { return nodes_.size(); }
   const std::string& node_name(NodeId id) const { return nodes_[id.index()].name; }
-  std::uint64_t node_rank(NodeId id) const { return nodes_[id.index()].rank; }
-  StateId node_state(NodeId id) const { return nodes_[id.index()].state; }
+  std::uint64_t node_rank(NodeId id) const { return states_.rank(id); }
+  StateId node_state(NodeId id) const { return states_.state_of(id); }
   const NodeState& state(StateId id) const { return states_.state(id); }
   const NodeState& state_of(NodeId id) const { return states_.state(node_state(id)); }
   const Machine& machine(MachineId id) const { return machines_[id.index()]; }
@@ -89,7 +89,43 @@ class ClusterState {
   std::uint64_t version() const { return version_; }
 
  private:
-  // (members: see the implementation step)
+  static constexpr std::size_t kKinds = 32;
+  struct NodeEntry {
+    std::string name;
+    std::array<std::uint16_t, kKinds> pods_of_kind{};  // GPU pods on the node, by bit of GpuPodKinds
+  };
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
+  };
+  enum class Change { kApply, kRelease };
+  struct JournalEntry {
+    Change change;
+    AllocationId id;
+    Allocation allocation;
+    bool grew = false;  // an apply that took a new id rather than a free one
+  };
+
+  MachineId intern_machine(const Machine& machine);
+  Status fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
+  /// Books the allocation on its node: sign -1 takes, +1 gives back.
+  void book(const Allocation& allocation, int sign);
+  void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
+  void after_mutation();
+
+  std::vector<NodeEntry> nodes_;
+  std::unordered_map<std::string, NodeId, NameHash, std::equal_to<>> by_name_;
+  std::vector<Machine> machines_;
+  std::map<Machine, MachineId> machine_ids_;
+  std::vector<std::string> models_;
+  StateTable states_;
+  ShapeTable shapes_;
+  std::vector<std::optional<Allocation>> allocations_;
+  std::vector<AllocationId> free_ids_;
+  std::vector<JournalEntry> journal_;  // kept only while a mark is open
+  std::size_t open_marks_ = 0;
+  ClusterTotals totals_;
+  std::uint64_t version_ = 0;
 };
 
 }  // namespace mortise::placement

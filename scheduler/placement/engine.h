@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,6 +17,7 @@ namespace mortise::placement {
 /// Externally synchronised; `plan` keeps caches but never changes the cluster.
 class Engine {
  public:
+  /// `cluster` must outlive the engine.
   Engine(ClusterState& cluster, std::unique_ptr<Policy> policy, std::uint64_t seed);
   ~Engine();
 
@@ -28,7 +30,7 @@ class Engine {
   Result<AllocationId> commit(const PodRequest& pod, const Placed& placed);
 
   /// How many nodes give each reason, indexed by Reason; kNone counts the nodes that fit.
-  std::vector<std::int64_t> reasons(const PodRequest& pod);
+  std::array<std::int64_t, kReasonCount> reasons(const PodRequest& pod);
 
  private:
   struct Impl;

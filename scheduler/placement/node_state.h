@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -32,7 +33,7 @@ struct Machine {
   ModelId model;
   bool schedulable = true;
 
-  friend bool operator==(const Machine&, const Machine&) = default;
+  friend auto operator<=>(const Machine&, const Machine&) = default;
 };
 
 /// Kinds of GPU pods a node runs, as bits: bit 0 for shares of a GPU, bit k for pods of k whole GPUs (31: 31 or more).
@@ -46,12 +47,12 @@ struct NodeState {
   MilliCpu cpu_free = 0;
   Bytes memory_free = 0;
   GpuPodKinds kinds = 0;
-  std::uint8_t devices = 0;                          ///< how many entries of `free` count
+  std::uint8_t devices = 0;                      ///< how many entries of `free` count
   std::array<std::int16_t, kMaxDevices> free{};  ///< milli-GPU left per device
 
   std::span<const std::int16_t> free_devices() const { return {free.data(), devices}; }
-  int whole_free() const;         ///< devices nothing is on
-  MilliGpu milli_free() const;    ///< sum over the devices
+  int whole_free() const;       ///< devices nothing is on
+  MilliGpu milli_free() const;  ///< sum over the devices
 
   friend bool operator==(const NodeState& a, const NodeState& b);
   std::uint64_t hash() const;

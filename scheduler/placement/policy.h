@@ -46,9 +46,8 @@ class Policy {
 struct PolicyInfo {
   std::string_view name;
   std::string_view description;
-  bool own;                     ///< ours, as opposed to published
-  std::string_view options;     ///< what may follow a colon, for the help text; empty: none
-  Result<std::unique_ptr<Policy>> (*make)(std::string_view options, const TypicalPods& typical);
+  bool own = false;          ///< ours, as opposed to published
+  std::string_view options;  ///< what may follow a colon, for help texts; empty: nothing
 };
 
 std::span<const PolicyInfo> policy_table();

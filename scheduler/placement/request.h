@@ -23,7 +23,7 @@ struct ContainerAsk {
   ContainerKind kind = ContainerKind::kApp;
   MilliCpu cpu = 0;
   Bytes memory = 0;
-  std::int32_t gpus = 0;          ///< devices
+  std::int32_t gpus = 0;           ///< devices
   MilliGpu gpu_milli = kWholeGpu;  ///< share of each device, 1..1000
 };
 

@@ -1,0 +1,241 @@
+#include "scheduler/placement/cluster_state.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace mortise::placement {
+
+namespace {
+constexpr std::size_t kCheckEveryUpTo = 64;  // nodes; larger clusters are checked every kCheckInterval mutations
+constexpr std::uint64_t kCheckInterval = 1000;
+}  // namespace
+
+Result<NodeId> ClusterState::add_node(const NodeSpec& spec, std::uint64_t rank) {
+  if (by_name_.contains(spec.name)) return Error{"duplicate node name '" + spec.name + "'"};
+  if (spec.cpu < 0 || spec.memory < 0 || spec.pods < 0 || spec.gpus < 0 || spec.gpus > kMaxDevices) {
+    return Error{"node '" + spec.name + "': amounts must be 0 or more, and GPUs at most " +
+                 std::to_string(kMaxDevices)};
+  }
+  const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
+  const MachineId machine =
+      intern_machine({spec.cpu, spec.memory, spec.pods, spec.gpus, intern_model(spec.model), spec.schedulable});
+  NodeState state;
+  state.machine = machine;
+  state.pods_free = spec.pods;
+  state.cpu_free = spec.cpu;
+  state.memory_free = spec.memory;
+  state.devices = static_cast<std::uint8_t>(spec.gpus);
+  std::fill_n(state.free.begin(), spec.gpus, static_cast<std::int16_t>(kWholeGpu));
+
+  nodes_.push_back({spec.name, {}});
+  by_name_.emplace(spec.name, id);
+  states_.add_node(rank, state);
+  totals_.nodes += 1;
+  totals_.gpus += spec.gpus;
+  totals_.gpu_capacity += spec.gpus * kWholeGpu;
+  totals_.cpu_capacity += spec.cpu;
+  totals_.whole_free_gpus += spec.gpus;
+  after_mutation();
+  return id;
+}
+
+MachineId ClusterState::intern_machine(const Machine& machine) {
+  const auto [entry, added] =
+      machine_ids_.try_emplace(machine, MachineId{static_cast<std::uint32_t>(machines_.size())});
+  if (added) machines_.push_back(machine);
+  return entry->second;
+}
+
+ModelId ClusterState::intern_model(std::string_view name) {
+  const auto found = std::find(models_.begin(), models_.end(), name);
+  if (found != models_.end()) return {static_cast<std::uint32_t>(found - models_.begin())};
+  models_.emplace_back(name);
+  return {static_cast<std::uint32_t>(models_.size() - 1)};
+}
+
+ShapeId ClusterState::intern(const PodRequest& pod) {
+  PodShape shape{pod.cpu, pod.memory, pod.gpus, pod.gpus > 0 ? pod.gpu_milli : 0, {}};
+  if (pod.gpus > 0) {
+    for (const std::string& model : pod.models) shape.models.push_back(intern_model(model));
+    std::sort(shape.models.begin(), shape.models.end());
+  }
+  return shapes_.intern(shape);
+}
+
+Status ClusterState::fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const {
+  if (devices.size() != shape.gpus) return Error{"stale: the number of devices is not what the pod asks for"};
+  bool free = true;
+  devices.for_each([&](int device) {
+    free = free && device < state.devices && state.free[static_cast<std::size_t>(device)] >= shape.gpu_milli;
+  });
+  if (!free) return Error{"stale: a device is taken"};
+  if (state.cpu_free < shape.cpu) return Error{"stale: not enough free CPU"};
+  if (state.memory_free < shape.memory) return Error{"stale: not enough free memory"};
+  if (state.pods_free < 1) return Error{"stale: the node's pod limit is reached"};
+  return ok_status();
+}
+
+void ClusterState::count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state) {
+  const GpuPodKinds kind = gpu_pod_kind(shape.gpus, shape.gpu_milli);
+  if (kind == 0) return;
+  std::uint16_t& count = node.pods_of_kind[static_cast<std::size_t>(std::countr_zero(kind))];
+  count = static_cast<std::uint16_t>(count - sign);
+  state.kinds = count > 0 ? state.kinds | kind : state.kinds & ~kind;
+}
+
+void ClusterState::book(const Allocation& allocation, int sign) {
+  const PodShape& shape = shapes_.shape(allocation.shape);
+  NodeState state = state_of(allocation.node);
+  const int whole_before = state.whole_free();
+  state.pods_free += sign;
+  state.cpu_free += sign * shape.cpu;
+  state.memory_free += sign * shape.memory;
+  allocation.devices.for_each([&](int device) {
+    std::int16_t& left = state.free[static_cast<std::size_t>(device)];
+    left = static_cast<std::int16_t>(left + sign * shape.gpu_milli);
+  });
+  count_kind(nodes_[allocation.node.index()], shape, sign, state);
+  totals_.pods -= sign;
+  totals_.gpu_used -= sign * shape.gpu_total();
+  totals_.cpu_used -= sign * shape.cpu;
+  totals_.whole_free_gpus += state.whole_free() - whole_before;
+  states_.move_node(allocation.node, state);
+}
+
+Result<AllocationId> ClusterState::apply(ShapeId shape, NodeId node, const DeviceSet& devices) {
+  const Status fit = fits(shapes_.shape(shape), state_of(node), devices);
+  if (!fit) return fit.error();
+  const Allocation allocation{node, shape, devices};
+  const bool grew = free_ids_.empty();
+  AllocationId id{static_cast<std::uint32_t>(allocations_.size())};
+  if (grew) {
+    allocations_.emplace_back(allocation);
+  } else {
+    id = free_ids_.back();
+    free_ids_.pop_back();
+    allocations_[id.index()] = allocation;
+  }
+  book(allocation, -1);
+  if (open_marks_ > 0) journal_.push_back({Change::kApply, id, allocation, grew});
+  after_mutation();
+  return id;
+}
+
+Status ClusterState::release(AllocationId id) {
+  const Allocation* held = allocation(id);
+  if (held == nullptr) return Error{"no such allocation"};
+  const Allocation copy = *held;
+  allocations_[id.index()].reset();
+  free_ids_.push_back(id);
+  book(copy, +1);
+  if (open_marks_ > 0) journal_.push_back({Change::kRelease, id, copy, false});
+  after_mutation();
+  return ok_status();
+}
+
+ClusterState::Mark ClusterState::mark() {
+  ++open_marks_;
+  return {journal_.size()};
+}
+
+void ClusterState::undo(Mark mark) {
+  while (journal_.size() > mark.depth) {
+    const JournalEntry entry = journal_.back();
+    journal_.pop_back();
+    // The free ids form a stack, so undoing newest first meets it exactly as it was left.
+    if (entry.change == Change::kApply) {
+      allocations_[entry.id.index()].reset();
+      if (entry.grew) {
+        allocations_.pop_back();
+      } else {
+        free_ids_.push_back(entry.id);
+      }
+      book(entry.allocation, +1);
+    } else {
+      assert(free_ids_.back() == entry.id);
+      free_ids_.pop_back();
+      allocations_[entry.id.index()] = entry.allocation;
+      book(entry.allocation, -1);
+    }
+    after_mutation();
+  }
+  keep(mark);
+}
+
+void ClusterState::keep(Mark) {
+  assert(open_marks_ > 0);
+  if (--open_marks_ == 0) journal_.clear();
+}
+
+void ClusterState::after_mutation() {
+  ++version_;
+#ifndef NDEBUG
+  if (nodes_.size() <= kCheckEveryUpTo || version_ % kCheckInterval == 0) {
+    const Status status = check();
+    assert(status.ok());
+  }
+#endif
+}
+
+const Allocation* ClusterState::allocation(AllocationId id) const {
+  if (id.index() >= allocations_.size() || !allocations_[id.index()]) return nullptr;
+  return &*allocations_[id.index()];
+}
+
+std::optional<NodeId> ClusterState::find_node(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) return std::nullopt;
+  return found->second;
+}
+
+Status ClusterState::check() const {
+  std::vector<NodeState> expected(nodes_.size());
+  ClusterTotals totals;
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const NodeState& now = state_of(NodeId{static_cast<std::uint32_t>(n)});
+    const Machine& m = machine(now.machine);
+    NodeState& state = expected[n];
+    state.machine = now.machine;
+    state.pods_free = m.pods;
+    state.cpu_free = m.cpu;
+    state.memory_free = m.memory;
+    state.devices = static_cast<std::uint8_t>(m.gpus);
+    std::fill_n(state.free.begin(), m.gpus, static_cast<std::int16_t>(kWholeGpu));
+    totals.nodes += 1;
+    totals.gpus += m.gpus;
+    totals.gpu_capacity += m.gpus * kWholeGpu;
+    totals.cpu_capacity += m.cpu;
+  }
+  for (const auto& held : allocations_) {
+    if (!held) continue;
+    const PodShape& shape = shapes_.shape(held->shape);
+    NodeState& state = expected[held->node.index()];
+    state.pods_free -= 1;
+    state.cpu_free -= shape.cpu;
+    state.memory_free -= shape.memory;
+    state.kinds |= gpu_pod_kind(shape.gpus, shape.gpu_milli);
+    held->devices.for_each([&](int d) {
+      std::int16_t& left = state.free[static_cast<std::size_t>(d)];
+      left = static_cast<std::int16_t>(left - shape.gpu_milli);
+    });
+    totals.pods += 1;
+    totals.gpu_used += shape.gpu_total();
+    totals.cpu_used += shape.cpu;
+  }
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const NodeState& state = expected[n];
+    totals.whole_free_gpus += state.whole_free();
+    const bool overbooked =
+        state.pods_free < 0 || state.cpu_free < 0 || state.memory_free < 0 ||
+        std::any_of(state.free.begin(), state.free.end(), [](std::int16_t left) { return left < 0; });
+    if (overbooked) return Error{"node '" + nodes_[n].name + "' holds more than it has"};
+    if (!(state == state_of(NodeId{static_cast<std::uint32_t>(n)}))) {
+      return Error{"node '" + nodes_[n].name + "' is not in the state its allocations give"};
+    }
+  }
+  if (!(totals == totals_)) return Error{"the totals are not the sum of the allocations"};
+  return states_.check();
+}
+
+}  // namespace mortise::placement
