@@ -28,22 +28,15 @@ void ShapeIndex::refresh() {
   }
   seen_ = states.log_end();
   ++refreshes_;
-  touched_.clear();
   for (const StateId id : changes.slots) {
     if (id.index() >= cells_.size()) cells_.resize(states.slot_count());
     Cell& cell = cells_[id.index()];
     if (cell.seen == refreshes_) continue;
     cell.seen = refreshes_;
-    update(id);
-    touched_.push_back(id);
-  }
-  // Many changes share most of their paths to the root: then one pass over the tree is cheaper.
-  if (touched_.size() * 4 > leaves_) {
-    for (std::size_t at = leaves_ - 1; at > 0; --at) lift(at);
-    return;
-  }
-  for (const StateId id : touched_) {
-    for (std::size_t at = (leaves_ + id.index()) / 2; at > 0; at /= 2) lift(at);
+    // Most changed states were and are not feasible for this shape: nothing to carry up the tree then.
+    if (!update(id)) continue;
+    for (std::size_t at = (leaves_ + id.index()) / 2; at > 0 && lift(at); at /= 2) {
+    }
   }
 }
 
@@ -59,18 +52,22 @@ void ShapeIndex::rebuild() {
   seen_ = states.log_end();
 }
 
-void ShapeIndex::update(StateId id) {
+bool ShapeIndex::update(StateId id) {
   const StateTable& states = cluster_.states();
   const std::span<const NodeId> members = states.members(id);
   Cell& cell = cells_[id.index()];
   nodes_by_reason_[static_cast<std::size_t>(cell.reason)] -= cell.counted;
   cell.counted = static_cast<std::uint32_t>(members.size());
+  Best now;
+  if (!members.empty()) {
+    if (cell.generation != states.generation(id)) judge(cell, id);
+    nodes_by_reason_[static_cast<std::size_t>(cell.reason)] += cell.counted;
+    if (cell.key >= 0) now = Best{cell.key, states.rank(members.front()), members.front()};
+  }
   Best& leaf = tree_[leaves_ + id.index()];
-  leaf = Best{};
-  if (members.empty()) return;
-  if (cell.generation != states.generation(id)) judge(cell, id);
-  nodes_by_reason_[static_cast<std::size_t>(cell.reason)] += cell.counted;
-  if (cell.key >= 0) leaf = Best{cell.key, states.rank(members.front()), members.front()};
+  if (leaf == now) return false;
+  leaf = now;
+  return true;
 }
 
 void ShapeIndex::judge(Cell& cell, StateId id) {
@@ -84,10 +81,13 @@ void ShapeIndex::judge(Cell& cell, StateId id) {
   cell.key = (Key{policy_.score(candidate, pod)} << kTieBits) | policy_.tie_score(candidate, pod);
 }
 
-void ShapeIndex::lift(std::size_t at) {
+bool ShapeIndex::lift(std::size_t at) {
   const Best& left = tree_[2 * at];
   const Best& right = tree_[2 * at + 1];
-  tree_[at] = better(right, left) ? right : left;
+  const Best& winner = better(right, left) ? right : left;
+  if (tree_[at] == winner) return false;
+  tree_[at] = winner;
+  return true;
 }
 
 }  // namespace mortise::placement

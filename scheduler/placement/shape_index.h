@@ -21,6 +21,8 @@ class ShapeIndex {
     Key key = -1;
     std::uint64_t rank = 0;
     NodeId node;
+
+    friend bool operator==(const Best&, const Best&) = default;
   };
 
   ShapeIndex(const ClusterState& cluster, const Policy& policy, ShapeId shape);
@@ -55,9 +57,11 @@ class ShapeIndex {
   };
 
   void rebuild();
-  void update(StateId id);
+  /// Brings one state up to date; true when its leaf changed.
+  bool update(StateId id);
   void judge(Cell& cell, StateId id);
-  void lift(std::size_t at);
+  /// Decides one match again; true when its winner changed.
+  bool lift(std::size_t at);
   static bool better(const Best& a, const Best& b);
 
   template <class F>
@@ -78,7 +82,6 @@ class ShapeIndex {
   std::vector<Best> tree_;   // a heap-shaped tournament: root at 1, leaf of slot s at leaves_ + s
   std::size_t leaves_ = 0;
   std::array<std::int64_t, kReasonCount> nodes_by_reason_{};
-  std::vector<StateId> touched_;
   std::uint64_t seen_ = 0;
   std::uint32_t refreshes_ = 0;
 };
