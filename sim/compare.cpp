@@ -1,10 +1,10 @@
 #include "sim/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "scheduler/placement/fragmentation.h"
 #include "scheduler/placement/policy.h"
@@ -87,8 +87,8 @@ class Matrix {
       if (found.run) return *std::move(found.run);
       if (!found.note.empty() && hooks_.on_note) hooks_.on_note(found.note + "; run again");
     }
-    const ReplaySpec replay_spec{spec_.cluster.file, spec_.cluster.rank_table(), job.trace->workload,
-                                 spec_.arrival,      *job.policy,                job.seed};
+    const ReplaySpec replay_spec{
+        spec_.cluster.file, spec_.cluster.rank_table(), job.trace->workload, spec_.arrival, *job.policy, job.seed};
     Result<ReplayResult> result = replay(replay_spec);
     if (!result) return Error{fmt::format("trace {}, seed {}: {}", trace, job.seed, result.message())};
     if (store_) {
@@ -182,7 +182,9 @@ Status check_policies(const std::vector<std::string>& policies) {
   return ok_status();
 }
 
-std::size_t run_count(const CompareSpec& spec) { return jobs_of(spec).size(); }
+std::size_t run_count(const CompareSpec& spec) {
+  return jobs_of(spec).size();
+}
 
 Result<Comparison> compare(const CompareSpec& spec, const CompareHooks& hooks) {
   if (const Status status = check_traces(spec); !status) return status.error();

@@ -62,9 +62,9 @@ struct Comparison {
 };
 
 struct CompareHooks {
-  std::function<void()> on_run_done;                     ///< called from several threads
-  std::function<void(const std::string&)> on_note;       ///< one line for people; called from several threads
-  const std::atomic<bool>* stop = nullptr;               ///< set: no further run is started
+  std::function<void()> on_run_done;                ///< called from several threads
+  std::function<void(const std::string&)> on_note;  ///< one line for people; called from several threads
+  const std::atomic<bool>* stop = nullptr;          ///< set: no further run is started
 };
 
 /// Refuses a policy that is not known, before anything costly is done.

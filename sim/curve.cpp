@@ -14,7 +14,9 @@ std::optional<double> fill(const std::optional<double>& left, const std::optiona
 
 }  // namespace
 
-double round_hundredths(double value) { return std::nearbyint(value * 100) / 100; }
+double round_hundredths(double value) {
+  return std::nearbyint(value * 100) / 100;
+}
 
 std::int64_t round_percent(MilliGpu part, MilliGpu whole) {
   const std::int64_t scaled = 100 * part;

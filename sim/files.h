@@ -1,20 +1,29 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <span>
 #include <string>
-#include <string_view>
 
 #include "scheduler/base/result.h"
 
 namespace mortise::sim {
 
-/// The bytes of a file; an error names it.
+/// An error that names the path when it is missing or a folder.
+Status check_input(const std::filesystem::path& path);
+
+/// The bytes of a file.
 Result<std::string> read_file(const std::filesystem::path& path);
 
-/// Writes all or nothing: a reader sees the old file or the new one, never a part.
-Status write_file_atomically(const std::filesystem::path& path, std::string_view text);
+/// Refuses an output that is one of the inputs: it would be destroyed.
+Status check_output(const std::filesystem::path& output, std::span<const std::string> inputs);
 
-/// Makes the folder with its parents where it is missing, and proves that files can be made in it.
+/// Writes all or nothing: a reader sees the old file or the new one, never a part. What is not a regular file (a
+/// device, a pipe) is written to directly. An error of `write` is passed on.
+Status write_file(const std::filesystem::path& path, const std::function<Status(std::ostream&)>& write);
+
+/// Makes the folder with its parents where it is missing; an error when files cannot be made in it.
 Status ensure_writable_dir(const std::filesystem::path& dir);
 
 }  // namespace mortise::sim

@@ -1,9 +1,9 @@
 #include "sim/inputs.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "scheduler/base/rng.h"
 #include "sim/files.h"
@@ -24,25 +24,16 @@ Result<std::string> digest_of_file(const std::string& path) {
   return fmt::format("{}:{:016x}", text->size(), hash_text(*text));
 }
 
-/// Reads what is neither there nor readable as a file with one message for every kind of input.
-Status check_readable(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::is_directory(status)) return Error{fmt::format("{}: is a folder; allowed: a file", path)};
-  if (!std::filesystem::exists(status)) return Error{fmt::format("{}: no such file", path)};
-  return ok_status();
-}
-
 }  // namespace
 
 Result<ClusterInput> load_cluster(const std::string& path, const std::string& rank_path, Digest digest) {
-  if (const Status status = check_readable(path); !status) return status.error();
+  if (const Status status = check_input(path); !status) return status.error();
   auto file = kube::load_cluster_file(path);
   if (!file) return file.error();
   ClusterInput input;
   input.file = *std::move(file);
   if (!rank_path.empty()) {
-    if (const Status status = check_readable(rank_path); !status) return status.error();
+    if (const Status status = check_input(rank_path); !status) return status.error();
     auto ranks = kube::load_node_ranks(rank_path);
     if (!ranks) return ranks.error();
     input.ranks = *std::move(ranks);
@@ -59,7 +50,7 @@ Result<ClusterInput> load_cluster(const std::string& path, const std::string& ra
 }
 
 Result<TraceInput> load_trace(const std::string& path, Digest digest) {
-  if (const Status status = check_readable(path); !status) return status.error();
+  if (const Status status = check_input(path); !status) return status.error();
   auto trace = traces::read_trace_file(path);
   if (!trace) return trace.error();
   TraceInput input{Workload(*std::move(trace)), ""};

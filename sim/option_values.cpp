@@ -1,10 +1,10 @@
 #include "sim/option_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
-
-#include <fmt/format.h>
 
 namespace mortise::sim {
 
@@ -39,7 +39,8 @@ Error bad_seeds(std::string_view text, std::string_view why) {
 
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view what) {
   if (const auto value = whole_number(text)) return *value;
-  return Error{fmt::format("{} '{}' is not a number; allowed: a whole number from 0 to 18446744073709551615", what, text)};
+  return Error{
+      fmt::format("{} '{}' is not a number; allowed: a whole number from 0 to 18446744073709551615", what, text)};
 }
 
 Result<double> parse_positive(std::string_view text, std::string_view what, double max) {
@@ -60,7 +61,8 @@ Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
     const auto last = dots == std::string_view::npos ? first : whole_number(part.substr(dots + 2));
     if (!first || !last) return bad_seeds(text, fmt::format("'{}' is not a seed", part));
     if (*last < *first) return bad_seeds(text, fmt::format("'{}' runs backwards", part));
-    if (*last - *first >= kMaxSeeds - seeds.size()) return bad_seeds(text, fmt::format("more than {} seeds", kMaxSeeds));
+    if (*last - *first >= kMaxSeeds - seeds.size())
+      return bad_seeds(text, fmt::format("more than {} seeds", kMaxSeeds));
     for (std::uint64_t i = 0; i <= *last - *first; ++i) seeds.push_back(*first + i);
   }
   std::vector<std::uint64_t> sorted = seeds;

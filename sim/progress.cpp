@@ -15,7 +15,9 @@ constexpr std::uint64_t kBarWidth = 40;
 Progress::Progress(std::string label, std::string unit)
     : label_(std::move(label)), unit_(std::move(unit)), on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
-Progress::~Progress() { wipe(); }
+Progress::~Progress() {
+  wipe();
+}
 
 void Progress::at(std::uint64_t done, std::uint64_t total) {
   if (!on_terminal_ || total == 0) return;

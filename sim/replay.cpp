@@ -1,9 +1,9 @@
 #include "sim/replay.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <variant>
-
-#include <fmt/format.h>
 
 #include "scheduler/base/clock.h"
 #include "scheduler/placement/engine.h"
@@ -82,7 +82,9 @@ class Run {
   std::int64_t placed_ = 0;
 };
 
-double seconds_between(Nanoseconds from, Nanoseconds to) { return static_cast<double>(to - from) / kSecond; }
+double seconds_between(Nanoseconds from, Nanoseconds to) {
+  return static_cast<double>(to - from) / kSecond;
+}
 
 }  // namespace
 

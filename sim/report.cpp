@@ -1,8 +1,8 @@
 #include "sim/report.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "scheduler/base/rng.h"
@@ -17,9 +17,13 @@ constexpr const char* kInputsDigestKey = "inputs_digest";
 constexpr const char* kDigestKey = "digest";
 
 /// Names come from file names and may hold any bytes; JSON text must be UTF-8.
-std::string to_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string to_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
-Json nullable(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json nullable(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 std::optional<double> from_nullable(const Json& json) {
   if (json.is_null()) return std::nullopt;
@@ -77,17 +81,19 @@ ReplayResult from_json(const Json& json) {
   return run;
 }
 
-std::string digest_of(const Json& json) { return fmt::format("{:016x}", hash_text(to_text(json))); }
+std::string digest_of(const Json& json) {
+  return fmt::format("{:016x}", hash_text(to_text(json)));
+}
 
 /// Means of hundredths have no meaning far behind the point.
-double tidy(double value) { return std::nearbyint(value * 1e4) / 1e4; }
+double tidy(double value) {
+  return std::nearbyint(value * 1e4) / 1e4;
+}
 
 Json spread_json(const std::optional<Spread>& spread) {
   if (!spread) return nullptr;
-  return {{"mean", tidy(spread->mean)},
-          {"min", tidy(spread->min)},
-          {"max", tidy(spread->max)},
-          {"seeds", spread->seeds}};
+  return {
+      {"mean", tidy(spread->mean)}, {"min", tidy(spread->min)}, {"max", tidy(spread->max)}, {"seeds", spread->seeds}};
 }
 
 void add_moment(Json& json, const Moment& moment) {
@@ -147,8 +153,7 @@ std::string comparison_json(const Comparison& comparison) {
   for (const PolicySummary& summary : comparison.summaries) summaries.push_back(summary_json(summary));
   Json runs = Json::array();
   for (const ReplayResult& run : comparison.runs) runs.push_back(to_json(run));
-  const Json json = {
-      {"arrival", comparison.arrival}, {"summary", std::move(summaries)}, {"runs", std::move(runs)}};
+  const Json json = {{"arrival", comparison.arrival}, {"summary", std::move(summaries)}, {"runs", std::move(runs)}};
   return to_text(json);
 }
 

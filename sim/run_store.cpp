@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ostream>
+
 #include "scheduler/base/rng.h"
 #include "sim/files.h"
 #include "sim/report.h"
@@ -13,8 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-         c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
 }
 
 /// A name that is safe in a file name; different names stay different.
@@ -30,7 +31,9 @@ std::string file_part(std::string_view name) {
 
 }  // namespace
 
-Status RunStore::open() const { return ensure_writable_dir(dir_); }
+Status RunStore::open() const {
+  return ensure_writable_dir(dir_);
+}
 
 fs::path RunStore::path(std::string_view trace, std::string_view policy, std::uint64_t seed) const {
   return dir_ / fmt::format("{}_{}_{}.json", file_part(trace), file_part(policy), seed);
@@ -50,7 +53,10 @@ RunStore::Found RunStore::find(std::string_view trace, std::string_view policy, 
 }
 
 Status RunStore::save(const ReplayResult& run, std::string_view inputs_digest) const {
-  return write_file_atomically(path(run.trace, run.policy, run.seed), run_file(run, inputs_digest));
+  const std::string text = run_file(run, inputs_digest);
+  return write_file(path(run.trace, run.policy, run.seed), [&](std::ostream& out) {
+ out << text;
+ return ok_status(); });
 }
 
 }  // namespace mortise::sim

@@ -1,9 +1,9 @@
 #include "sim/tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 namespace mortise::sim {
 
@@ -12,9 +12,13 @@ namespace {
 constexpr std::int64_t kCurveStep = 10;  ///< percent of arrived demand between two lines of the curve
 constexpr std::size_t kBarWidth = 50;    ///< characters that stand for 100 %
 
-std::string percent(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
+std::string percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "-";
+}
 
-std::string mean(const std::optional<Spread>& spread) { return spread ? fmt::format("{:.2f}", spread->mean) : "-"; }
+std::string mean(const std::optional<Spread>& spread) {
+  return spread ? fmt::format("{:.2f}", spread->mean) : "-";
+}
 
 std::string range(const std::optional<Spread>& spread) {
   return spread ? fmt::format("{:.2f}..{:.2f}", spread->min, spread->max) : "-";

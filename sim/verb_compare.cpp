@@ -1,12 +1,14 @@
-#include <csignal>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
+#include <csignal>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "sim/compare.h"
 #include "sim/inputs.h"
@@ -94,25 +96,19 @@ std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "it is set in a signal handler");
 
 /// While runs are kept in files, the first Ctrl-C lets the runs in progress finish; the second ends the program.
-class FinishRunsOnInterrupt {
- public:
-  explicit FinishRunsOnInterrupt(bool active) : active_(active) {
-    if (!active_) return;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~FinishRunsOnInterrupt() {
-    if (active_) sigaction(SIGINT, &before_, nullptr);
-  }
-  FinishRunsOnInterrupt(const FinishRunsOnInterrupt&) = delete;
-  FinishRunsOnInterrupt& operator=(const FinishRunsOnInterrupt&) = delete;
+void finish_runs_on_interrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
 
- private:
-  bool active_;
-  struct sigaction before_ = {};
-};
+/// Ends the program the way Ctrl-C does, so that a calling script sees an interrupt and not a failure.
+void die_of_interrupt(const std::string& message) {
+  std::fprintf(stderr, "mortise: %s\n", message.c_str());
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+}
 
 Result<int> run_compare(const CompareOptions& options) {
   const auto inputs = load_inputs(options);
@@ -120,7 +116,7 @@ Result<int> run_compare(const CompareOptions& options) {
   for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const CompareSpec spec{inputs->cluster, inputs->traces,  inputs->arrival, inputs->policies,
                          inputs->seeds,   inputs->threads, inputs->shard,   options.out};
-  const FinishRunsOnInterrupt guard(!options.out.empty());
+  if (!options.out.empty()) finish_runs_on_interrupt();
   Result<Comparison> comparison = [&] {
     Progress progress("compare", "runs");
     std::atomic<std::uint64_t> done = 0;
@@ -131,7 +127,7 @@ Result<int> run_compare(const CompareOptions& options) {
     return compare(spec, hooks);
   }();
   if (!comparison) {
-    if (interrupted) return Error{comparison.message() + "; the same command goes on from there"};
+    if (interrupted) die_of_interrupt(comparison.message() + "; the same command goes on from there");
     return comparison.error();
   }
   const Status status = print(options.json ? comparison_json(*comparison) + "\n" : comparison_text(*comparison));
@@ -143,9 +139,11 @@ Result<int> run_compare(const CompareOptions& options) {
 
 VerbRun add_compare(CLI::App& app) {
   const auto options = std::make_shared<CompareOptions>();
-  app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")->required();
+  app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")
+      ->required();
   app.add_option("--trace", options->traces, "Pod lists of one or more traces")->required();
-  app.add_option("--policies", options->policies, "Policies, joined by commas; 'mortise policies' lists them")->required();
+  app.add_option("--policies", options->policies, "Policies, joined by commas; 'mortise policies' lists them")
+      ->required();
   app.add_option("--seeds", options->seeds, "Seeds: 42..51, or 42,45")->required();
   app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
       ->capture_default_str();

@@ -1,9 +1,8 @@
+#include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "scheduler/placement/policy.h"
 #include "sim/tables.h"
@@ -16,10 +15,8 @@ namespace {
 std::string policies_json() {
   auto json = nlohmann::ordered_json::array();
   for (const placement::PolicyInfo& policy : placement::policy_table()) {
-    json.push_back({{"name", policy.name},
-                    {"own", policy.own},
-                    {"description", policy.description},
-                    {"options", policy.options}});
+    json.push_back(
+        {{"name", policy.name}, {"own", policy.own}, {"description", policy.description}, {"options", policy.options}});
   }
   return json.dump() + "\n";
 }

@@ -1,13 +1,15 @@
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <string>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
 
 #include "scheduler/base/clock.h"
 #include "sim/compare.h"
+#include "sim/files.h"
 #include "sim/inputs.h"
 #include "sim/option_values.h"
 #include "sim/progress.h"
@@ -46,6 +48,10 @@ Result<ReplayInputs> load_inputs(const ReplayOptions& options) {
   if (!seed) return seed.error();
   // Before the files are read: a misspelt name should not cost a minute.
   if (const Status status = check_policies({options.policy}); !status) return status.error();
+  if (!options.placements.empty()) {
+    const std::string inputs[] = {options.cluster, options.trace, options.node_rank};
+    if (const Status status = check_output(options.placements, inputs); !status) return status.error();
+  }
   const Digest digest = options.out.empty() ? Digest::kNone : Digest::kTaken;
   auto arrival = load_arrival(options.arrival);
   if (!arrival) return arrival.error();
@@ -56,45 +62,26 @@ Result<ReplayInputs> load_inputs(const ReplayOptions& options) {
   return ReplayInputs{*std::move(cluster), *std::move(trace), *std::move(arrival), *seed};
 }
 
-/// The placements file, checked before the run and again after it.
-class PlacementsFile {
- public:
-  Status open(const std::string& path) {
-    path_ = path;
-    if (std::filesystem::is_directory(path)) return Error{path + ": is a folder; allowed: a file"};
-    out_.open(path, std::ios::binary | std::ios::trunc);
-    return out_ ? ok_status() : cannot_write();
-  }
-  Status close() {
-    out_.close();
-    return out_ ? ok_status() : cannot_write();
-  }
-  std::ostream& stream() { return out_; }
-
- private:
-  Error cannot_write() const { return Error{path_ + ": cannot be written"}; }
-
-  std::string path_;
-  std::ofstream out_;
-};
-
+/// Runs the simulation; the placements, if wanted, are written while it runs.
 Result<ReplayResult> simulate(const ReplayOptions& options, const ReplayInputs& inputs, PhaseTimes& times) {
-  PlacementsFile placements;
+  Progress progress("replay", "arrivals");
   ReplayHooks hooks;
   hooks.times = &times;
-  if (!options.placements.empty()) {
-    if (const Status status = placements.open(options.placements); !status) return status.error();
-    hooks.placements = &placements.stream();
-  }
-  Progress progress("replay", "arrivals");
   hooks.on_progress = [&](std::uint64_t arrived, std::uint64_t of) { progress.at(arrived, of); };
-  const ReplaySpec spec{inputs.cluster.file, inputs.cluster.rank_table(), inputs.trace.workload,
-                        inputs.arrival,      options.policy,              inputs.seed};
-  auto run = replay(spec, hooks);
-  if (run && !options.placements.empty()) {
-    if (const Status status = placements.close(); !status) return status.error();
-  }
-  return run;
+  const ReplaySpec spec{inputs.cluster.file,   inputs.cluster.rank_table(),
+                        inputs.trace.workload, inputs.arrival,
+                        options.policy,        inputs.seed};
+  if (options.placements.empty()) return replay(spec, hooks);
+  std::optional<ReplayResult> result;
+  const Status written = write_file(options.placements, [&](std::ostream& out) {
+    hooks.placements = &out;
+    auto run = replay(spec, hooks);
+    if (!run) return Status(run.error());
+    result = *std::move(run);
+    return ok_status();
+  });
+  if (!written) return written.error();
+  return *std::move(result);
 }
 
 Result<int> run_replay(const ReplayOptions& options) {
@@ -130,7 +117,8 @@ Result<int> run_replay(const ReplayOptions& options) {
 
 VerbRun add_replay(CLI::App& app) {
   const auto options = std::make_shared<ReplayOptions>();
-  app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")->required();
+  app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")
+      ->required();
   app.add_option("--trace", options->trace, "Pod list of a trace")->required();
   app.add_option("--policy", options->policy, "Placement policy; 'mortise policies' lists them")->required();
   app.add_option("--seed", options->seed, "Seed of arrivals, tie order and random choices")->capture_default_str();

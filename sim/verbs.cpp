@@ -1,12 +1,12 @@
 #include "sim/verbs.h"
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <map>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 namespace mortise::sim {
 
@@ -55,7 +55,8 @@ int parse_and_run(int argc, const char* const* argv) {
   }
   if (argc > 1 && argv[1][0] != '-') {
     const std::string_view wanted = argv[1];
-    const bool known = std::any_of(std::begin(kVerbs), std::end(kVerbs), [&](const Verb& v) { return v.name == wanted; });
+    const bool known =
+        std::any_of(std::begin(kVerbs), std::end(kVerbs), [&](const Verb& v) { return v.name == wanted; });
     if (!known) return report_error(fmt::format("unknown verb '{}'; known: {}", wanted, known_verbs()));
   }
   try {
@@ -71,7 +72,9 @@ int parse_and_run(int argc, const char* const* argv) {
 
 }  // namespace
 
-std::span<const Verb> verb_table() { return kVerbs; }
+std::span<const Verb> verb_table() {
+  return kVerbs;
+}
 
 Status print(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
