@@ -25,10 +25,11 @@ Result<ArrivalPlan> load_arrival(std::string_view option) {
 
 Result<std::vector<traces::Arrival>> make_arrivals(const ArrivalPlan& plan, const traces::Trace& trace,
                                                    MilliGpu capacity, std::uint64_t seed) {
-  const auto* order = std::get_if<traces::OrderFile>(&plan.spec);
-  if (order == nullptr) return traces::make_arrivals(plan.spec, trace, capacity, seed);
+  if (const auto* inflation = std::get_if<traces::Inflate>(&plan.spec)) {
+    return traces::inflate(trace, inflation->ratio, capacity, seed);
+  }
   std::istringstream in(plan.file_text);
-  return traces::read_order(trace, in, order->path);
+  return traces::read_order(trace, in, std::get<traces::OrderFile>(plan.spec).path);
 }
 
 }  // namespace mortise::sim

@@ -73,13 +73,13 @@ Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
 }
 
 Result<Shard> parse_shard(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  const auto index = whole_number(text.substr(0, slash));
-  const auto count = slash == std::string_view::npos ? std::nullopt : whole_number(text.substr(slash + 1));
-  if (!index || !count || *index < 1 || *index > *count) {
-    return Error{fmt::format("--shard '{}' is not a shard; allowed: i/n with 1 <= i <= n, such as 1/4", text)};
+  const std::vector<std::string_view> parts = split(text, '/');
+  if (parts.size() == 2) {
+    const auto index = whole_number(parts[0]);
+    const auto count = whole_number(parts[1]);
+    if (index && count && *index >= 1 && *index <= *count) return Shard{*index, *count};
   }
-  return Shard{*index, *count};
+  return Error{fmt::format("--shard '{}' is not a shard; allowed: i/n with 1 <= i <= n, such as 1/4", text)};
 }
 
 Result<std::vector<std::string>> parse_names(std::string_view text, std::string_view what) {

@@ -55,8 +55,9 @@ RunStore::Found RunStore::find(std::string_view trace, std::string_view policy, 
 Status RunStore::save(const ReplayResult& run, std::string_view inputs_digest) const {
   const std::string text = run_file(run, inputs_digest);
   return write_file(path(run.trace, run.policy, run.seed), [&](std::ostream& out) {
- out << text;
- return ok_status(); });
+    out << text;
+    return ok_status();
+  });
 }
 
 }  // namespace mortise::sim

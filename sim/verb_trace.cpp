@@ -86,8 +86,10 @@ Result<MilliGpu> find_or_make_cluster(const SynthOptions& options, const traces:
   if (!count) return count.error();
   const std::vector<traces::NodeRecord> nodes = traces::synth_nodes(profile, *count, seed);
   for (const traces::NodeRecord& node : nodes) capacity += node.gpus * kWholeGpu;
-  const Status written =
-      write_file(options.cluster_out, [&](std::ostream& out) { traces::write_node_csv(out, nodes); return ok_status(); });
+  const Status written = write_file(options.cluster_out, [&](std::ostream& out) {
+    traces::write_node_csv(out, nodes);
+    return ok_status();
+  });
   if (!written) return written.error();
   return capacity;
 }
@@ -107,8 +109,10 @@ Result<int> run_synth(const SynthOptions& options) {
   auto trace = traces::synth_pods(**profile, *count, *capacity, *load, *seed);
   if (!trace) return trace.error();
   trace->name = traces::openb_trace_name(options.out);
-  const Status written =
-      write_file(options.out, [&](std::ostream& out) { traces::write_openb_pods(out, trace->pods); return ok_status(); });
+  const Status written = write_file(options.out, [&](std::ostream& out) {
+    traces::write_openb_pods(out, trace->pods);
+    return ok_status();
+  });
   if (!written) return written.error();
   return print_stat(*trace, options.json);
 }
