@@ -122,7 +122,7 @@ Result<int> run_compare(const CompareOptions& options) {
     std::atomic<std::uint64_t> done = 0;
     CompareHooks hooks;
     hooks.on_run_done = [&] { progress.at(++done, run_count(spec)); };
-    hooks.on_note = [&](const std::string& note) { progress.note(note); };
+    hooks.on_note = [&](const std::string& note) { progress.note("note: " + note); };
     hooks.stop = &interrupted;
     return compare(spec, hooks);
   }();

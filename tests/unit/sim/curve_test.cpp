@@ -75,7 +75,9 @@ TEST(Curve, AFullClusterHasNoRatioOfIdle) {
   EXPECT_DOUBLE_EQ(*row.frag_pct_of_capacity, 0);
 }
 
-TEST(Curve, WithoutArrivalsHasNoRows) { EXPECT_TRUE(CurveBuilder(1000).rows().empty()); }
+TEST(Curve, WithoutArrivalsHasNoRows) {
+  EXPECT_TRUE(CurveBuilder(1000).rows().empty());
+}
 
 TEST(CurveAt, FollowsTheRuleForEmptyPercentsJustBeyondTheEnd) {
   CurveBuilder builder(100);

@@ -18,7 +18,8 @@ TEST(Seeds, AreARangeAListOrAMix) {
 }
 
 TEST(Seeds, OtherTextsAreRefusedWithTheAllowedForms) {
-  for (const char* text : {"", "42..", "..42", "42...45", "a", "-1", "42,", "4 2", "0x2", "1.5", "18446744073709551616"}) {
+  for (const char* text :
+       {"", "42..", "..42", "42...45", "a", "-1", "42,", "4 2", "0x2", "1.5", "18446744073709551616"}) {
     const auto seeds = parse_seeds(text);
     ASSERT_FALSE(seeds) << text;
     EXPECT_THAT(seeds.message(), HasSubstr("allowed: a number, a list 42,45 or a range 42..51"));

@@ -1,9 +1,9 @@
 #include "sim/replay.h"
 
-#include <sstream>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <sstream>
 
 #include "tests/unit/sim/small_world.h"
 

@@ -34,7 +34,9 @@ inline ArrivalPlan arrive_in_order(std::string lines) {
   return {traces::OrderFile{"order.txt"}, "order:order.txt", std::move(lines)};
 }
 
-inline ArrivalPlan arrive_inflated(double ratio) { return {traces::Inflate{ratio}, "inflate", ""}; }
+inline ArrivalPlan arrive_inflated(double ratio) {
+  return {traces::Inflate{ratio}, "inflate", ""};
+}
 
 /// Six nodes with 16 GPUs, not all alike.
 inline ClusterInput make_small_cluster() {
