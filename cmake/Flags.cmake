@@ -15,7 +15,7 @@ target_compile_options(mortise_flags INTERFACE
   # Published scores are floating point evaluated in a fixed order; a fused multiply-add would change the last bit.
   -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 reports it falsely for "text" + std::string (GCC bug 105651).
+  # GCC 12 sees overlaps that are not there in string concatenation (its bug 105651).
   target_compile_options(mortise_flags INTERFACE -Wno-restrict)
 endif()
 if(MORTISE_WERROR)

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "scheduler/placement/policy.h"
+
+namespace mortise::property {
+
+/// Every row of the policy table, and spellings with options.
+inline std::vector<std::string> spellings() {
+  std::vector<std::string> all;
+  for (const placement::PolicyInfo& row : placement::policy_table()) all.emplace_back(row.name);
+  for (const char* options : {"tie=random", "tie=best-fit", "step=80", "step=1", "tie=best-fit:step=80"}) {
+    all.push_back(std::string("fgd:") + options);
+  }
+  return all;
+}
+
+/// Those with a published definition, which the reference engine has too.
+inline std::vector<std::string> published_spellings() {
+  std::vector<std::string> published;
+  for (const std::string& spelling : spellings()) {
+    const std::string name = spelling.substr(0, spelling.find(':'));
+    for (const placement::PolicyInfo& row : placement::policy_table()) {
+      if (row.name == name && !row.own) published.push_back(spelling);
+    }
+  }
+  return published;
+}
+
+/// A spelling as the name of a test case.
+inline std::string case_name(std::string spelling) {
+  std::replace_if(
+      spelling.begin(), spelling.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return spelling;
+}
+
+}  // namespace mortise::property
