@@ -14,11 +14,14 @@ struct PodRecord {
   std::string name;
   MilliCpu cpu = 0;
   Bytes memory = 0;
-  std::int32_t gpus = 0;                ///< how many GPUs; 0 for a CPU-only pod
-  MilliGpu gpu_milli = 0;               ///< share asked of each GPU, 1..1000; 0 when gpus is 0
-  std::string gpu_spec;                 ///< allowed models as the trace spells them ("A|B"); empty: any
-  Nanoseconds submit = 0;               ///< from the start of the trace
-  std::optional<Nanoseconds> duration;  ///< empty: unknown, runs to the end of the trace
+  std::int32_t gpus = 0;                 ///< how many GPUs; 0 for a CPU-only pod
+  MilliGpu gpu_milli = 0;                ///< share asked of each GPU, 1..1000; 0 when gpus is 0
+  std::string gpu_spec;                  ///< allowed models as the trace spells them ("A|B"); empty: any
+  Nanoseconds submit = 0;                ///< from the start of the trace
+  std::optional<Nanoseconds> duration;   ///< empty: unknown, runs to the end of the trace
+  std::optional<Nanoseconds> wait = {};  ///< from submit to start as recorded; empty: never started, or unknown
+  std::string status = {};               ///< how it ended, as the trace spells it; empty: unknown
+  std::string qos = {};                  ///< service class, as the trace spells it; empty: none
 };
 
 /// One node of a node list.

@@ -50,7 +50,8 @@ struct PodRequest {
 /// Kubernetes' counting rule per resource (KEP-753): max(sum of app containers and sidecars, max over ordinary init
 /// containers of that one plus the sidecars declared before it). `asks` holds init containers first, in declaration
 /// order. Fills cpu, memory, gpus, gpu_milli and containers of `pod`. Refuses a pod that mixes shares of a GPU
-/// with other GPU requests: which devices it would hold is not determined.
+/// with other GPU requests: which devices it would hold is not determined (containers that run one after another
+/// may use the same share).
 Status count_containers(std::span<const ContainerAsk> asks, PodRequest& pod);
 
 struct ContainerDevices {

@@ -4,11 +4,14 @@
 #include <filesystem>
 #include <optional>
 
-/// Where the test data beside the repository lies, if it is there: MORTISE_SHARED, else ../shared.
+namespace mortise::test {
+
+/// The folder of published test data beside the repository (or where MORTISE_SHARED says); empty when absent.
 inline std::optional<std::filesystem::path> shared_dir() {
-  const char* named = std::getenv("MORTISE_SHARED");
-  const std::filesystem::path dir = named != nullptr ? named : MORTISE_SOURCE_DIR "/../shared";
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(dir, ignored)) return std::nullopt;
-  return dir;
+  const char* set = std::getenv("MORTISE_SHARED");
+  const std::filesystem::path path = set != nullptr ? set : MORTISE_SOURCE_DIR "/../shared";
+  if (!std::filesystem::is_directory(path)) return std::nullopt;
+  return path;
 }
+
+}  // namespace mortise::test

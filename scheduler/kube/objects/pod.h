@@ -33,6 +33,8 @@ struct Pod {
   std::map<std::string, std::string> node_selector;
   std::vector<Container> containers;  ///< init containers first, in declaration order
   ResourceList overhead;
+  ResourceList requests;  ///< of the pod as a whole (spec.resources)
+  ResourceList limits;
 
   /// Succeeded or Failed: holds nothing any more.
   bool terminal() const { return phase == "Succeeded" || phase == "Failed"; }

@@ -1,0 +1,103 @@
+#include "scheduler/kube/objects/field.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "scheduler/base/quote.h"
+
+namespace mortise::kube {
+
+using nlohmann::json;
+
+Field::Field(const json* value, std::string path, std::optional<Error>* mistake)
+    : value_(value != nullptr && value->is_null() ? nullptr : value), path_(std::move(path)), mistake_(mistake) {}
+
+void Field::complain(std::string_view expected) const {
+  if (mistake_->has_value()) return;
+  const std::string what = path_.empty() ? "the object" : path_;
+  *mistake_ =
+      Error{what + " must be " + std::string(expected) + ", not " +
+            (value_->is_number() ? "the number " + value_->dump() : std::string("of type ") + value_->type_name())};
+}
+
+Field Field::member(const char* key) const {
+  std::string path = path_.empty() ? key : path_ + "." + key;
+  if (value_ == nullptr) return {nullptr, std::move(path), mistake_};
+  if (!value_->is_object()) {
+    complain("an object");
+    return {nullptr, std::move(path), mistake_};
+  }
+  const auto found = value_->find(key);
+  return {found == value_->end() ? nullptr : &*found, std::move(path), mistake_};
+}
+
+Field Field::inside(const json& value, const std::string& key) const {
+  return {&value, path_ + "[" + key + "]", mistake_};
+}
+
+std::vector<Field> Field::items() const {
+  std::vector<Field> all;
+  if (value_ == nullptr) return all;
+  if (!value_->is_array()) {
+    complain("an array");
+    return all;
+  }
+  all.reserve(value_->size());
+  for (const json& item : *value_) all.push_back(inside(item, std::to_string(all.size())));
+  return all;
+}
+
+std::string Field::text() const {
+  if (value_ == nullptr) return {};
+  if (!value_->is_string()) {
+    complain("a string");
+    return {};
+  }
+  return value_->get_ref<const std::string&>();
+}
+
+bool Field::flag() const {
+  if (value_ == nullptr) return false;
+  if (!value_->is_boolean()) {
+    complain("true or false");
+    return false;
+  }
+  return value_->get<bool>();
+}
+
+std::map<std::string, std::string> Field::texts() const {
+  std::map<std::string, std::string> all;
+  if (value_ == nullptr) return all;
+  if (!value_->is_object()) {
+    complain("an object");
+    return all;
+  }
+  for (const auto& [key, value] : value_->items()) {
+    all.emplace_hint(all.end(), key,
+                     value.is_string() ? value.get_ref<const std::string&>() : inside(value, quote(key)).text());
+  }
+  return all;
+}
+
+ResourceList Field::quantities() const {
+  ResourceList all;
+  if (value_ == nullptr) return all;
+  if (!value_->is_object()) {
+    complain("an object");
+    return all;
+  }
+  for (const auto& [key, value] : value_->items()) {
+    std::string amount = "0";  // what Kubernetes makes of null
+    if (value.is_string()) {
+      amount = value.get_ref<const std::string&>();
+    } else if (value.is_number()) {
+      amount = value.dump();
+    } else if (!value.is_null()) {
+      amount = inside(value, quote(key)).text();
+    }
+    all.emplace_hint(all.end(), key, std::move(amount));
+  }
+  return all;
+}
+
+}  // namespace mortise::kube

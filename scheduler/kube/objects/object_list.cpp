@@ -1,0 +1,174 @@
+#include "scheduler/kube/objects/object_list.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "scheduler/base/quantity.h"
+#include "scheduler/base/quote.h"
+#include "scheduler/kube/objects/assigned_devices.h"
+#include "scheduler/kube/objects/bound_pods.h"
+#include "scheduler/kube/objects/decode.h"
+#include "scheduler/kube/objects/node.h"
+
+namespace mortise::kube {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kAllowed = "allowed: Node, Pod, List, NodeList or PodList";
+
+/// A member of an object, or null.
+const json& member(const json& object, const char* key) {
+  static const json kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::string text_member(const json& object, const char* key) {
+  const json& value = member(object, key);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+/// The kind of an object that does not say it (dumps of single objects by tools often do not).
+std::string kind_by_fields(const json& object) {
+  if (object.contains("items")) return "List";
+  const json& spec = member(object, "spec");
+  if (spec.is_object() && spec.contains("containers")) return "Pod";
+  const json& status = member(object, "status");
+  if (status.is_object() && (status.contains("allocatable") || status.contains("capacity"))) return "Node";
+  return {};
+}
+
+/// Objects of other API groups may have the same kind.
+bool is_core(const json& object) {
+  const std::string version = text_member(object, "apiVersion");
+  return version.empty() || version == "v1";
+}
+
+std::int64_t label_number(const Node& node, const char* label) {
+  const auto found = node.labels.find(label);
+  if (found == node.labels.end()) return 0;
+  const Result<Quantity> number = Quantity::parse(found->second);
+  return number ? number->rounded_up() : 0;
+}
+
+/// Differences between a node's labels and its resources that change what the count of GPUs means.
+void note_gpu_labels(const Node& node, const placement::NodeSpec& spec, Notes& notes) {
+  if (spec.gpus == 0 && label_number(node, "nvidia.com/gpu.count") > 0) {
+    notes.add_one_of("nodes with GPUs by label nvidia.com/gpu.count but none allocatable as nvidia.com/gpu count 0",
+                     node.name);
+  }
+  if (spec.gpus > 0 && label_number(node, "nvidia.com/gpu.replicas") > 1) {
+    notes.add_one_of(
+        "nodes whose nvidia.com/gpu are replicas of shared GPUs (label nvidia.com/gpu.replicas) count "
+        "each as a GPU",
+        node.name);
+  }
+}
+
+}  // namespace
+
+Status ObjectList::add_document(const json& document, const std::string& where) {
+  if (document.is_null()) return ok_status();  // an empty YAML document
+  if (document.is_array()) return add_list(document, {}, where);
+  return add_object(document, {}, where);
+}
+
+Status ObjectList::add_list(const json& list, std::string_view item_kind, const std::string& where) {
+  if (list.is_null()) return ok_status();
+  if (!list.is_array()) return Error{where + "items must be an array"};
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Status added = add_object(list[i], item_kind, where + "items[" + std::to_string(i) + "]: ");
+    if (!added) return added;
+  }
+  return ok_status();
+}
+
+Status ObjectList::add_object(const json& object, std::string_view default_kind, const std::string& where) {
+  if (!object.is_object()) return Error{where + "must be a Kubernetes object; " + std::string(kAllowed)};
+  std::string kind = text_member(object, "kind");
+  if (kind.empty()) kind = default_kind;
+  if (kind.empty()) kind = kind_by_fields(object);
+  if (kind.empty()) return Error{where + "no kind; " + std::string(kAllowed)};
+  if (is_core(object)) {
+    if (kind == "Node") return add_node(object, where);
+    if (kind == "Pod") return add_pod(object, where);
+    if (kind == "List") return add_list(member(object, "items"), {}, where);
+    if (kind == "NodeList") return add_list(member(object, "items"), "Node", where);
+    if (kind == "PodList") return add_list(member(object, "items"), "Pod", where);
+  }
+  const json& metadata = member(object, "metadata");
+  notes_.add_one_of("objects of kind " + quote(kind) + " are left out",
+                    metadata.is_object() ? text_member(metadata, "name") : std::string());
+  return ok_status();
+}
+
+Status ObjectList::add_node(const json& object, const std::string& where) {
+  const Result<Node> node = decode_node(object);
+  if (!node) return Error{where + node.message()};
+  Result<placement::NodeSpec> spec = node_spec(*node);
+  if (!spec) return Error{where + spec.message()};
+  if (!node_index_.emplace(node->name, cluster_.nodes.size()).second) {
+    return Error{where + "node " + quote(node->name) + " appears twice; each name may appear once"};
+  }
+  note_gpu_labels(*node, *spec, notes_);
+  cluster_.nodes.push_back(*std::move(spec));
+  return ok_status();
+}
+
+Status ObjectList::add_pod(const json& object, const std::string& where) {
+  Result<Pod> pod = decode_pod(object);
+  if (!pod) return Error{where + pod.message()};
+  if (pod->name.empty()) return Error{where + "metadata.name of the Pod is missing"};
+  if (!pod_seen_.emplace(pod->key(), true).second) {
+    return Error{where + "pod " + quote(pod->key()) + " appears twice; each name may appear once in a namespace"};
+  }
+  if (pod->terminal()) return ok_status();
+  if (pod->node_name.empty()) {
+    notes_.add_one_of("pods that are not bound to a node are left out", pod->key());
+    return ok_status();
+  }
+  pods_.push_back(*std::move(pod));
+  return ok_status();
+}
+
+void ObjectList::bind(const Pod& pod) {
+  const auto node = node_index_.find(pod.node_name);
+  if (node == node_index_.end()) {
+    notes_.add_one_of("pods on nodes that are not in the file are left out", pod.key());
+    return;
+  }
+  Result<placement::PodRequest> request = pod_request(pod);
+  if (!request) {
+    close_node(cluster_.nodes[node->second], pod.key(), request.message(), notes_);
+    return;
+  }
+  BoundPod bound{*std::move(request), pod.node_name, {}};
+  const auto annotation = pod.annotations.find(std::string(kAssignedDevicesAnnotation));
+  if (annotation != pod.annotations.end() && bound.request.gpus > 0) {
+    const Result<AssignedDevices> assigned = parse_assigned_devices(annotation->second);
+    if (!assigned) {
+      notes_.add("pod " + quote(pod.key()) + ": annotation " + std::string(kAssignedDevicesAnnotation) + " " +
+                 quote(annotation->second) + " is not read: " + assigned.message());
+    } else if (assigned->by_uuid) {
+      notes_.add_one_of(
+          "pods whose devices are named by UUID, which a file does not map to indices, count on the "
+          "lowest free devices",
+          pod.key());
+    } else {
+      bound.devices = assigned->devices;
+    }
+  }
+  cluster_.pods.push_back(std::move(bound));
+}
+
+Result<ClusterFile> ObjectList::finish(const std::string& file_name) {
+  if (cluster_.nodes.empty()) return Error{file_name + ": no Node in the file; " + std::string(kAllowed)};
+  for (const Pod& pod : pods_) bind(pod);
+  settle_bound_pods(cluster_, notes_);
+  cluster_.notes = notes_.lines();
+  return std::move(cluster_);
+}
+
+}  // namespace mortise::kube

@@ -1,0 +1,65 @@
+"""The test bed of a run: its directory, the control plane, and the order in which all of it is taken down."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+
+from lib.control_plane import ControlPlane
+from lib.procs import E2EError, tail
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+
+
+def find_binary(name):
+    """MORTISE_BIN or MORTISE_EXTENDER_BIN when set, else the usual build directories."""
+    variable = name.upper().replace("-", "_") + "_BIN"
+    named = os.environ.get(variable)
+    places = [named] if named else [os.path.join(ROOT, "build", "release", name), os.path.join(ROOT, "build", name)]
+    for path in places:
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return os.path.abspath(path)
+    raise E2EError(f"no {name}: looked for {', '.join(places)}; build it first or set {variable}")
+
+
+class Bed:
+    """What a scenario is given. `scenario` is the name of the one that runs."""
+
+    def __init__(self, binaries, extender_binary):
+        self.extender_binary = extender_binary
+        self.scenario = "setup"
+        self.dir = tempfile.mkdtemp(prefix="mortise-e2e-")
+        self.plane = ControlPlane(binaries, self.dir)
+        self.scheduler_kubeconfig = None
+        self._serial = 0
+
+    def start(self):
+        with self.step("control plane"):
+            self.plane.start()
+        self.scheduler_kubeconfig = self.plane.kubeconfig("kube-scheduler", "system:kube-scheduler")
+
+    def close(self, keep):
+        self.plane.stop()
+        if keep:
+            print(f"kept {self.dir}")
+        else:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    def next_serial(self):
+        self._serial += 1
+        return self._serial
+
+    @contextlib.contextmanager
+    def step(self, name):
+        started = time.monotonic()
+        yield
+        print(f"    {self.scenario}: {name} {time.monotonic() - started:.1f} s", flush=True)
+
+    def print_tails(self):
+        """The ends of the logs that belong to the scenario that failed."""
+        for name in sorted(os.listdir(self.plane.log_dir)):
+            own = f"-{self.scenario}-" in name
+            if own or name in ("etcd.log", "kube-apiserver.log"):
+                lines = 3 if name.endswith(".jsonl") else 40 if own else 10
+                print(f"--- {name}, last {lines} lines\n{tail(os.path.join(self.plane.log_dir, name), lines)}", flush=True)

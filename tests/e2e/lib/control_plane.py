@@ -1,0 +1,98 @@
+"""etcd and kube-apiserver on loopback: started once for a run, shared by its scenarios."""
+
+import http.client
+import json
+import os
+
+from lib.api import Api
+from lib.pki import Pki
+from lib.procs import Process, free_ports, wait_for
+
+
+class ControlPlane:
+    def __init__(self, binaries, directory):
+        self.binaries = binaries
+        self.dir = directory
+        self.log_dir = os.path.join(directory, "logs")
+        os.makedirs(self.log_dir)
+        self.processes = []
+        self.api = None
+
+    def start(self):
+        self.pki = Pki(os.path.join(self.dir, "pki"))
+        etcd_port, peer_port, self.api_port = free_ports(3)
+        self._start_etcd(etcd_port, peer_port)
+        self._start_apiserver(etcd_port)
+        # kube-apiserver makes this namespace itself, some time after it reports ready.
+        wait_for("namespace default", lambda: "default" in self.namespaces())
+
+    def namespaces(self):
+        return [n["metadata"]["name"] for n in self.api.get("/api/v1/namespaces")["items"]]
+
+    def version(self):
+        return self.api.get("/version")["gitVersion"]
+
+    def kubeconfig(self, name, user, group=None):
+        """Writes a kubeconfig for that user and returns its path."""
+        cert, key = self.pki.client(name, user, group)
+        path = os.path.join(self.dir, name + ".kubeconfig")
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
+            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.api_port}",
+                                                     "certificate-authority": self.pki.ca}}],
+            "users": [{"name": user, "user": {"client-certificate": cert, "client-key": key}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
+        }
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(config, f)  # JSON is YAML
+        return path
+
+    def spawn(self, name, argv):
+        process = Process(name, argv, self.log_dir)
+        self.processes.append(process)
+        return process
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.stop()
+
+    def _start_etcd(self, port, peer_port):
+        url, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+        etcd = self.spawn("etcd", [
+            os.path.join(self.binaries, "etcd"), "--name", "e2e", "--data-dir", os.path.join(self.dir, "etcd"),
+            "--listen-client-urls", url, "--advertise-client-urls", url,
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"e2e={peer}",
+            "--unsafe-no-fsync", "--log-level", "warn"])  # the data does not outlive the run
+        etcd.wait_ready(lambda: http_ok(http.client.HTTPConnection("127.0.0.1", port, timeout=5), "/health"))
+
+    def _start_apiserver(self, etcd_port):
+        apiserver = self.spawn("kube-apiserver", [
+            os.path.join(self.binaries, "kube-apiserver"),
+            "--etcd-servers", f"http://127.0.0.1:{etcd_port}",
+            "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", str(self.api_port),
+            # A loopback address is refused as an endpoint of the kubernetes service, which nothing here uses.
+            "--endpoint-reconciler-type", "none", "--service-cluster-ip-range", "10.0.0.0/24",
+            "--tls-cert-file", self.pki.path("apiserver.crt"), "--tls-private-key-file", self.pki.path("apiserver.key"),
+            "--client-ca-file", self.pki.ca, "--authorization-mode", "RBAC",
+            # kube-scheduler fills its log with errors as long as no authority for front proxies is published.
+            "--requestheader-client-ca-file", self.pki.ca, "--requestheader-allowed-names", "front-proxy",
+            "--service-account-issuer", "https://kubernetes.default.svc",
+            "--service-account-key-file", self.pki.path("service-account.crt"),
+            "--service-account-signing-key-file", self.pki.path("service-account.key"),
+            # Both wait for controllers that are not run: one makes the service accounts, the other removes the
+            # not-ready taint that admission would put on every new node.
+            "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
+        cert, key = self.pki.client("admin", "e2e-admin", "system:masters")
+        self.api = Api(self.api_port, self.pki.ca, cert, key)
+        apiserver.wait_ready(self.api.ready, timeout=120)
+
+
+def http_ok(connection, path):
+    """Whether a GET of path is answered with 200; closes the connection."""
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,124 @@
+"""The scenarios. A new one is a function of the environment and a row in SCENARIOS."""
+
+import collections
+import os
+
+from lib import objects
+from lib.procs import E2EError
+from lib.stage import Stage
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MIXED = os.path.join(HERE, "..", "clusters", "mixed.csv")
+
+
+def check(condition, text):
+    if not condition:
+        raise E2EError(text)
+
+
+def check_filter(exchange):
+    """The rules that hold for every filter answer; returns the answer."""
+    where = f"filter answer for pod {exchange.request['Pod']['metadata']['name']}"
+    check(exchange.status == 200, f"{where}: status {exchange.status}")
+    answer = exchange.answer
+    check(not answer.get("Error"), f"{where}: Error {answer.get('Error')!r}")
+    asked = exchange.request["NodeNames"]
+    answered = collections.Counter(answer.get("NodeNames") or [])
+    for field in ("FailedNodes", "FailedAndUnresolvableNodes"):
+        answered.update((answer.get(field) or {}).keys())
+    wrong = {n: answered[n] for n in set(asked) | set(answered) if answered[n] != (n in asked)}
+    check(len(set(asked)) == len(asked), f"{where}: kube-scheduler asked twice about one node")
+    check(not wrong, f"{where}: every node asked about belongs in exactly one list, but (name, times): {wrong}")
+    return answer
+
+
+def check_answered_node(stage, name, uid, node):
+    """The pod is on the single node of the last filter answer for it."""
+    asked = stage.recorder.exchanges("filter", uid)
+    check(asked, f"pod {name} was bound without asking the extender")
+    for exchange in asked:
+        check_filter(exchange)
+    passed = asked[-1].answer["NodeNames"]
+    check(passed == [node], f"pod {name} is on {node}, but the last filter answer passed {passed}")
+    return asked
+
+
+def first_contact(env):
+    """kube-scheduler binds each pod to exactly the node that filter answered."""
+    sizes = [1, 2, 4, 8, 1] * 4
+    with Stage(env, MIXED) as stage:
+        calls = []
+        for i, gpus in enumerate(sizes):
+            name = f"gpu-{i:02d}"
+            uid = stage.create(objects.pod(name, gpus))
+            calls += check_answered_node(stage, name, uid, stage.wait_bound(name))
+        candidates = [len(c.request["NodeNames"]) for c in calls]
+        slowest = max(c.seconds for c in calls)
+        return (f"{len(sizes)} pods, {len(calls)} filter and {len(stage.recorder.exchanges('prioritize'))} prioritize calls, "
+                f"{min(candidates)} to {max(candidates)} candidates, slowest filter {slowest * 1000:.1f} ms")
+
+
+def check_refused(stage, name):
+    condition = stage.wait_refused(name)
+    check(condition.get("reason") == "Unschedulable", f"pod {name}: reason {condition.get('reason')}, not Unschedulable")
+    check(not stage.pod(name)["spec"].get("nodeName"), f"pod {name} was bound all the same")
+    return condition["message"]
+
+
+def unschedulable(env):
+    """A pod that fits nowhere stays Pending with a reason, whether kube-scheduler or the extender refuses it."""
+    rows = objects.read_cluster(MIXED)
+    # The extender knows of half of the GPUs only, as when devices fell ill after kubelet last spoke: then
+    # kube-scheduler's own count lets a pod through that the extender must refuse.
+    fewer = objects.write_cluster(os.path.join(env.plane.dir, "fewer.csv"), [{**r, "gpu": r["gpu"] // 2} for r in rows])
+    with Stage(env, MIXED, extender_cluster=fewer) as stage:
+        uid = stage.create(objects.pod("too-big", 64))
+        message = check_refused(stage, "too-big")
+        check(f"Insufficient {objects.GPU}" in message, f"kube-scheduler's reason is missing in {message!r}")
+        check(not stage.recorder.exchanges(uid=uid), "the extender was asked although no node was left")
+
+        uid = stage.create(objects.pod("refused", 8))
+        message = check_refused(stage, "refused")
+        asked = stage.recorder.exchanges("filter", uid)
+        check(asked, "pod refused: the extender was not asked")
+        answer = check_filter(asked[0])
+        check(not answer["NodeNames"], f"pod refused: filter passed {answer['NodeNames']}")
+        never = answer["FailedAndUnresolvableNodes"] or {}
+        check(len(never) == len(asked[0].request["NodeNames"]),
+              "pod refused: no node is large enough, so all belong in FailedAndUnresolvableNodes")
+        check(all(reason in message for reason in never.values()), f"the extender's reason is missing in {message!r}")
+
+        uid = stage.create(objects.pod("small", 1))
+        check_answered_node(stage, "small", uid, stage.wait_bound("small"))
+        return message
+
+
+def unknown_node(env):
+    """A node that the extender does not know yet is refused as one that may be known later; the others serve."""
+    rows = objects.read_cluster(MIXED)
+    known = objects.write_cluster(os.path.join(env.plane.dir, "known.csv"), rows[1:])
+    new = rows[0]["sn"]
+    with Stage(env, MIXED, extender_cluster=known) as stage:
+        uid = stage.create(objects.pod("early", 1))
+        node = stage.wait_bound("early")
+        asked = check_answered_node(stage, "early", uid, node)
+        reason = (asked[-1].answer["FailedNodes"] or {}).get(new)
+        check(reason, f"node {new} is not in FailedNodes")
+        return f"{new}: {reason}"
+
+
+def non_gpu_pod(env):
+    """A pod without GPUs binds and the extender never hears of it."""
+    with Stage(env, MIXED) as stage:
+        uid = stage.create(objects.pod("plain"))
+        node = stage.wait_bound("plain")
+        check(not stage.recorder.exchanges(), f"the extender was asked about pod plain ({uid})")
+        return f"bound to {node}"
+
+
+SCENARIOS = {
+    "first-contact": first_contact,
+    "unschedulable": unschedulable,
+    "unknown-node": unknown_node,
+    "non-gpu-pod": non_gpu_pod,
+}

@@ -1,0 +1,127 @@
+"""What one scenario runs on: nodes, an extender, the recorder and kube-scheduler, all fresh."""
+
+import http.client
+import json
+import os
+import re
+import ssl
+
+from lib import objects
+from lib.control_plane import http_ok
+from lib.procs import E2EError, free_ports, wait_for
+from lib.recorder import Recorder
+
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+
+
+class Stage:
+    """Use as a context manager. `cluster` is the cluster file of the nodes; the extender is given the same file
+    unless `extender_cluster` names another one. `extender_entry` overrides keys of kube-scheduler's extender entry."""
+
+    def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None):
+        self.env = env
+        self.api = env.plane.api
+        self.cluster = cluster
+        self.extender_cluster = extender_cluster or cluster
+        self._extender_args = list(extender_args)
+        self._extender_entry = extender_entry or {}
+        self._serial = env.next_serial()
+        self.recorder = None
+        self.extender = None
+        self.scheduler = None
+
+    def __enter__(self):
+        try:
+            with self.env.step("nodes"):
+                for row in objects.read_cluster(self.cluster):
+                    self.api.post(NODES, objects.node(row))
+            with self.env.step("extender"):
+                self._start_extender()
+            with self.env.step("kube-scheduler"):
+                self._start_scheduler()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            # An extender that died after its last answer would otherwise go unnoticed.
+            for process in (self.extender, self.scheduler):
+                if process:
+                    process.require_alive()
+        for process in (self.scheduler, self.extender):
+            if process:
+                process.stop()
+        if self.recorder:
+            self.recorder.close()
+        try:
+            self._clear()
+        except E2EError as error:
+            if kind is None:
+                raise
+            print(f"clean-up: {error}", flush=True)  # the failure that led here is the one to report
+
+    def _clear(self):
+        for path in (PODS, NODES):
+            self.api.delete(path)
+            wait_for(f"{path} to be empty", lambda p=path: not self.api.get(p)["items"])
+
+    def create(self, pod):
+        return self.api.post(PODS, pod)["metadata"]["uid"]
+
+    def pod(self, name):
+        return self.api.get(f"{PODS}/{name}")
+
+    def wait_bound(self, name, timeout=30.0):
+        """The name of the node that kube-scheduler bound the pod to."""
+        def bound():
+            self.extender.require_alive()
+            self.scheduler.require_alive()
+            return self.pod(name)["spec"].get("nodeName")
+        return wait_for(f"pod {name} to be bound", bound, timeout, interval=0.02)
+
+    def wait_refused(self, name, timeout=30.0):
+        """The PodScheduled=False condition that kube-scheduler wrote."""
+        def refused():
+            for condition in self.pod(name).get("status", {}).get("conditions", []):
+                if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                    return condition
+            return None
+        return wait_for(f"pod {name} to be refused", refused, timeout)
+
+    def _spawn(self, name, argv):
+        return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)
+
+    def _start_extender(self):
+        port, self.admin_port = free_ports(2)
+        self.extender = self._spawn("extender", [
+            self.env.extender_binary, "--cluster", self.extender_cluster,
+            "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{self.admin_port}", *self._extender_args])
+        line = re.compile(r"^listening on \S+:(\d+)$", re.MULTILINE)
+        ready = self.extender.wait_ready(lambda: line.search(self.extender.log_text()), timeout=30)
+        self.recorder = Recorder(int(ready.group(1)), self.extender.log[:-len(".log")] + ".exchanges.jsonl")
+
+    def _start_scheduler(self):
+        kubeconfig = self.env.scheduler_kubeconfig
+        entry = {"urlPrefix": f"http://127.0.0.1:{self.recorder.port}", "filterVerb": "filter",
+                 "prioritizeVerb": "prioritize", "weight": 20, "nodeCacheCapable": True, "httpTimeout": "30s",
+                 "managedResources": [{"name": objects.GPU, "ignoredByScheduler": False}], **self._extender_entry}
+        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+                  "leaderElection": {"leaderElect": False}, "percentageOfNodesToScore": 100,
+                  "clientConnection": {"kubeconfig": kubeconfig, "qps": 1000, "burst": 1000}, "extenders": [entry]}
+        path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(config, f, indent=1)
+        self.scheduler_port, = free_ports(1)
+        self.scheduler = self._spawn("kube-scheduler", [
+            os.path.join(self.env.plane.binaries, "kube-scheduler"), "--config", path, "--v", "2",
+            "--bind-address", "127.0.0.1", "--secure-port", str(self.scheduler_port),
+            "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig])
+        # It makes a certificate of its own for this port, which nobody could check.
+        untrusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        untrusted.check_hostname = False
+        untrusted.verify_mode = ssl.CERT_NONE
+        self.scheduler.wait_ready(lambda: http_ok(
+            http.client.HTTPSConnection("127.0.0.1", self.scheduler_port, timeout=5, context=untrusted), "/readyz"))
