@@ -111,6 +111,8 @@ TEST(ClusterFileOf, BrokenJsonAndYamlAreRefusedWithTheirLine) {
 
 TEST(ClusterFileOf, WrongTypesAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(R"({"kind": "List", "items": {}})"), ": items must be an array");
+  EXPECT_THAT(refusal(R"({"kind": "List", "items": [{"kind": "List", "items": []}]})"),
+              HasSubstr("items[0]: a list inside a list"));
   EXPECT_EQ(refusal(R"({"kind": "List", "items": [7]})"),
             ": items[0]: must be a Kubernetes object; allowed: Node, Pod, List, NodeList or PodList");
   EXPECT_EQ(refusal(R"({"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "a"}},
