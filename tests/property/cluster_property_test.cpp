@@ -50,7 +50,7 @@ void expect_back(Twin& twin, const Picture& before, const std::vector<Held>& mad
 }
 
 TEST(ClusterProperty, UndoRestoresWhatWasThereAtTheMark) {
-  support::for_all(500, [] {
+  test::for_all(500, [] {
     const Scenario scenario = any_scenario();
     RC_LOG() << scenario;
     Twin twin(scenario, "best-fit");
@@ -102,7 +102,7 @@ TEST(ClusterProperty, UndoRestoresWhatWasThereAtTheMark) {
 }
 
 TEST(FragmentationProperty, EqualsTheFullSum) {
-  support::for_all(500, [] {
+  test::for_all(500, [] {
     const Scenario scenario = any_scenario();
     RC_LOG() << scenario;
     Twin twin(scenario, "best-fit");
@@ -116,7 +116,7 @@ TEST(FragmentationProperty, EqualsTheFullSum) {
 
 // The distribution itself: classes in order, weights to the last bit.
 TEST(FragmentationProperty, TypicalClassesAreThoseOfTheReference) {
-  support::for_all(500, [] {
+  test::for_all(500, [] {
     const Scenario scenario = any_scenario();
     RC_LOG() << scenario;
     ClusterState cluster;

@@ -131,7 +131,7 @@ class Watch {
 class PolicyContract : public testing::TestWithParam<std::string> {};
 
 TEST_P(PolicyContract, ScoresInRangePlacesOnlyWherePossibleAndRepeatsItself) {
-  support::for_all(100, [&] {
+  test::for_all(100, [&] {
     const Scenario scenario = any_scenario();
     RC_LOG() << scenario;
     Watch one(scenario, GetParam());
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(Table, PolicyContract, testing::ValuesIn(all_spellings(
 // A policy added to itself orders nodes as it does alone, and takes its own ties and devices.
 TEST(WeightedSum, OfAPolicyWithItselfIsThatPolicy) {
   for (const placement::PolicyInfo& row : placement::policy_table()) {
-    support::for_all(50, [&] {
+    test::for_all(50, [&] {
       const Scenario scenario = any_scenario();
       RC_LOG() << scenario;
       const std::string name(row.name);
@@ -183,6 +183,7 @@ TEST(PolicyTable, RowsAreNamedOnceAndCanBeMade) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_FALSE(row.description.empty()) << row.name;
     EXPECT_TRUE(placement::make_policy(row.name, typical).ok()) << row.name;
+    EXPECT_TRUE(row.own || reference::parse_rules(row.name)) << row.name << " is published, but has no reference";
   }
   for (const char* published :
        {"random", "first-fit", "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd"}) {
