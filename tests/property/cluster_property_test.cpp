@@ -52,7 +52,6 @@ void expect_back(Twin& twin, const Picture& before, const std::vector<Held>& mad
 TEST(ClusterProperty, UndoRestoresWhatWasThereAtTheMark) {
   test::for_all(500, [] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     Twin twin(scenario, "best-fit");
     struct Open {
       ClusterState::Mark mark;
@@ -104,7 +103,6 @@ TEST(ClusterProperty, UndoRestoresWhatWasThereAtTheMark) {
 TEST(FragmentationProperty, EqualsTheFullSum) {
   test::for_all(500, [] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     Twin twin(scenario, "best-fit");
     twin.compare_fragmentation();
     for (const Event& event : scenario.events) {
@@ -118,7 +116,6 @@ TEST(FragmentationProperty, EqualsTheFullSum) {
 TEST(FragmentationProperty, TypicalClassesAreThoseOfTheReference) {
   test::for_all(500, [] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     ClusterState cluster;
     const placement::TypicalPods typical(scenario.workload, cluster);
     const std::vector<reference::Typical> expected = reference::typical_classes(scenario.workload);

@@ -22,7 +22,6 @@ class EngineProperty : public testing::TestWithParam<std::string> {};
 TEST_P(EngineProperty, DecidesAsTheReferenceDoes) {
   test::for_all(1000, [&] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     Twin twin(scenario, GetParam());
     for (const Event& event : scenario.events) {
       twin.run(event);
@@ -34,7 +33,6 @@ TEST_P(EngineProperty, DecidesAsTheReferenceDoes) {
 TEST_P(EngineProperty, SeesNodesAddedLater) {
   test::for_all(100, [&] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     const std::size_t first = any_below(static_cast<std::uint32_t>(scenario.nodes.size()));
     Twin twin(scenario, GetParam(), first);
     std::size_t next = first;
@@ -58,7 +56,6 @@ TEST_P(EngineProperty, NamesAndOrderOfNodesDoNotMatter) {
     Scenario other = scenario;
     Rng(scenario.seed).shuffle(other.nodes);
     for (std::size_t i = 0; i < other.nodes.size(); ++i) other.nodes[i].spec.name = "other-" + std::to_string(100 - i);
-    RC_LOG() << scenario;
 
     Twin here(scenario, GetParam());
     Twin there(other, GetParam());
@@ -79,7 +76,6 @@ TEST_P(EngineProperty, NamesAndOrderOfNodesDoNotMatter) {
 TEST_P(EngineProperty, RefusesAStalePlanAndChangesNothing) {
   test::for_all(100, [&] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     Twin twin(scenario, GetParam());
     // Plans wait while other pods come and go; the reference says which of them still have their room.
     std::vector<std::pair<PodRequest, Placed>> waiting;
