@@ -113,7 +113,6 @@ void die_of_interrupt(const std::string& message) {
 Result<int> run_compare(const CompareOptions& options) {
   const auto inputs = load_inputs(options);
   if (!inputs) return inputs.error();
-  for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const CompareSpec spec{inputs->cluster, inputs->traces,  inputs->arrival, inputs->policies,
                          inputs->seeds,   inputs->threads, inputs->shard,   options.out};
   if (!options.out.empty()) finish_runs_on_interrupt();
@@ -130,6 +129,7 @@ Result<int> run_compare(const CompareOptions& options) {
     if (interrupted) die_of_interrupt(comparison.message() + "; the same command goes on from there");
     return comparison.error();
   }
+  for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const Status status = print(options.json ? comparison_json(*comparison) + "\n" : comparison_text(*comparison));
   if (!status) return status.error();
   return kExitDone;
@@ -140,17 +140,23 @@ Result<int> run_compare(const CompareOptions& options) {
 VerbRun add_compare(CLI::App& app) {
   const auto options = std::make_shared<CompareOptions>();
   app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")
+      ->type_name("FILE")
       ->required();
-  app.add_option("--trace", options->traces, "Pod lists of one or more traces")->required();
+  app.add_option("--trace", options->traces, "Pod lists of one or more traces")->type_name("FILE")->required();
   app.add_option("--policies", options->policies, "Policies, joined by commas; 'mortise policies' lists them")
+      ->type_name("NAMES")
       ->required();
-  app.add_option("--seeds", options->seeds, "Seeds: 42..51, or 42,45")->required();
+  app.add_option("--seeds", options->seeds, "Seeds: 42..51, or 42,45")->type_name("LIST")->required();
   app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
+      ->type_name("FORM")
       ->capture_default_str();
-  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line");
-  app.add_option("--threads", options->threads, "How many runs at a time; default: as many as there are cores");
-  app.add_option("--shard", options->shard, "Do only part i of n of the runs")->capture_default_str();
-  app.add_option("--out", options->out, "Keep each run in this folder, and do not repeat those that are there");
+  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line")
+      ->type_name("FILE");
+  app.add_option("--threads", options->threads, "How many runs at a time; default: as many as there are cores")
+      ->type_name("N");
+  app.add_option("--shard", options->shard, "Do only part i of n of the runs")->type_name("i/n")->capture_default_str();
+  app.add_option("--out", options->out, "Keep each run in this folder, and do not repeat those that are there")
+      ->type_name("DIR");
   app.add_flag("--json", options->json, "One JSON document on stdout");
   return [options] { return run_compare(*options); };
 }
