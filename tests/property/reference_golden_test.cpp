@@ -95,7 +95,7 @@ struct Placements {
 class PublishedPlacements : public testing::TestWithParam<Placements> {};
 
 TEST_P(PublishedPlacements, EachPodGoesWhereTheStudyPutIt) {
-  const auto shared = shared_dir();
+  const auto shared = test::shared_dir();
   if (!shared) GTEST_SKIP() << "no shared test data";
   Study study = read_study(*shared, "default");
   const Engine engine = engine_for(study, GetParam().policy);
@@ -124,7 +124,7 @@ class PublishedAllocation : public testing::TestWithParam<Allocation> {};
 
 // The curve's last point: the mean over the arrivals between 129.5 % and 130.5 % of the GPUs asked for.
 TEST_P(PublishedAllocation, IsReached) {
-  const auto shared = shared_dir();
+  const auto shared = test::shared_dir();
   if (!shared) GTEST_SKIP() << "no shared test data";
   double expected = 0;
   for (const Row& row : rows_of(*shared / "expected/fgd_runs.csv", ',', true)) {

@@ -46,23 +46,26 @@ bool is_core(const json& object) {
   return version.empty() || version == "v1";
 }
 
-std::int64_t label_number(const Node& node, const char* label) {
-  const auto found = node.labels.find(label);
-  if (found == node.labels.end()) return 0;
+std::int64_t number_in(const std::map<std::string, std::string>& texts, const char* key) {
+  const auto found = texts.find(key);
+  if (found == texts.end()) return 0;
   const Result<Quantity> number = Quantity::parse(found->second);
   return number ? number->rounded_up() : 0;
 }
 
-/// Differences between a node's labels and its resources that change what the count of GPUs means.
-void note_gpu_labels(const Node& node, const placement::NodeSpec& spec, Notes& notes) {
-  if (spec.gpus == 0 && label_number(node, "nvidia.com/gpu.count") > 0) {
-    notes.add_one_of("nodes with GPUs by label nvidia.com/gpu.count but none allocatable as nvidia.com/gpu count 0",
-                     node.name);
-  }
-  if (spec.gpus > 0 && label_number(node, "nvidia.com/gpu.replicas") > 1) {
+/// Says where a node's count of GPUs is not what its labels or its capacity let one expect.
+void note_gpu_count(const Node& node, const placement::NodeSpec& spec, Notes& notes) {
+  if (number_in(node.capacity, "nvidia.com/gpu") > spec.gpus) {
+    notes.add_one_of("nodes with fewer nvidia.com/gpu allocatable than capacity count the allocatable ones", node.name);
+  } else if (spec.gpus == 0 && number_in(node.labels, "nvidia.com/gpu.count") > 0) {
+    notes.add_one_of(
+        "nodes with GPUs by their label nvidia.com/gpu.count but no nvidia.com/gpu in their status count "
+        "as without GPUs",
+        node.name);
+  } else if (spec.gpus > 0 && number_in(node.labels, "nvidia.com/gpu.replicas") > 1) {
     notes.add_one_of(
         "nodes whose nvidia.com/gpu are replicas of shared GPUs (label nvidia.com/gpu.replicas) count "
-        "each as a GPU",
+        "each replica as a GPU",
         node.name);
   }
 }
@@ -112,7 +115,7 @@ Status ObjectList::add_node(const json& object, const std::string& where) {
   if (!node_index_.emplace(node->name, cluster_.nodes.size()).second) {
     return Error{where + "node " + quote(node->name) + " appears twice; each name may appear once"};
   }
-  note_gpu_labels(*node, *spec, notes_);
+  note_gpu_count(*node, *spec, notes_);
   cluster_.nodes.push_back(*std::move(spec));
   return ok_status();
 }

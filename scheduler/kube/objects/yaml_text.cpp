@@ -35,7 +35,7 @@ class JsonBuilder final : public YAML::EventHandler {
   }
   int line() const { return line_; }
 
-  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
+  void OnDocumentStart(const YAML::Mark&) override { line_ = 0; }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add(mark, nullptr); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -73,7 +73,12 @@ class JsonBuilder final : public YAML::EventHandler {
     open_.back().has_key = true;
   }
 
+  void note_start(const YAML::Mark& mark) {
+    if (line_ == 0) line_ = mark.line + 1;
+  }
+
   void open(const YAML::Mark& mark, json empty) {
+    note_start(mark);
     if (key_expected()) throw YAML::ParserException(mark, "a key must be plain text");
     open_.push_back({std::move(empty), {}, false});
   }
@@ -85,6 +90,7 @@ class JsonBuilder final : public YAML::EventHandler {
   }
 
   void add(const YAML::Mark& mark, json value) {
+    note_start(mark);
     if (key_expected()) throw YAML::ParserException(mark, "a key must be plain text");
     put(std::move(value));
   }
