@@ -1,7 +1,7 @@
 #include "scheduler/topology/admit_case_node.h"
 
 #include <algorithm>
-#include <limits>
+#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "scheduler/base/quote.h"
@@ -117,6 +117,15 @@ void read_numa_memory(JsonFields& fields, const Json& json, const std::string& w
   memory.assignments = memory.free != memory.allocatable || width(memory.group) > 1 ? 1 : 0;
 }
 
+void read_distance_row(JsonFields& fields, const Json& json, const std::string& where, int id, NumaNodes& nodes) {
+  const auto row = static_cast<std::size_t>(id);
+  if (nodes.distances.size() <= row) nodes.distances.resize(row + 1);
+  if (!json.is_array()) return fields.fail(where, "must be a list of distances");
+  for (const Json& value : json) {
+    nodes.distances[row].push_back(static_cast<std::uint32_t>(fields.integer(value, where, 0, 65535)));
+  }
+}
+
 void read_numa_nodes(JsonFields& fields, const Json& json, AdmitCase& result, CpuDraft& draft) {
   if (!json.is_array() || json.empty() || json.size() > kMaxNumaNodes) {
     fields.fail("node.numa", "must be a list of 1 to 64 NUMA nodes");
@@ -140,15 +149,7 @@ void read_numa_nodes(JsonFields& fields, const Json& json, AdmitCase& result, Cp
     }
     read_numa_memory(fields, json[i], where, id, result);
     const Json* row = JsonFields::find(json[i], "distances");
-    if (row != nullptr) {
-      NumaNodes one;
-      one.all = numa_bit(id);
-      read_distances(fields, Json::array({*row}), where + ".distances", one);
-      if (result.node.nodes.distances.size() < one.distances.size()) {
-        result.node.nodes.distances.resize(one.distances.size());
-      }
-      if (!fields.failed()) result.node.nodes.distances[static_cast<std::size_t>(id)] = one.distances.back();
-    }
+    if (row != nullptr) read_distance_row(fields, *row, where + ".distances", id, result.node.nodes);
   }
 }
 
@@ -284,21 +285,12 @@ void read_distances(JsonFields& fields, const nlohmann::json& json, const std::s
     return;
   }
   std::size_t row = 0;
-  for_each_node(nodes.all, [&](int id) {
-    const Json& values = json[row++];
-    if (!values.is_array()) return fields.fail(where, "each row must be a list of distances");
-    if (nodes.distances.size() <= static_cast<std::size_t>(id))
-      nodes.distances.resize(static_cast<std::size_t>(id) + 1);
-    for (const Json& value : values) {
-      nodes.distances[static_cast<std::size_t>(id)].push_back(
-          static_cast<std::uint32_t>(fields.integer(value, where, 0, 65535)));
-    }
-  });
+  for_each_node(nodes.all, [&](int id) { read_distance_row(fields, json[row++], where, id, nodes); });
 }
 
 Status check_distances(const NumaNodes& nodes) {
   bool complete = true;
-  const auto highest = static_cast<std::size_t>(kMaxNumaNodes - 1 - std::countl_zero(nodes.all));
+  const auto highest = static_cast<std::size_t>(std::bit_width(nodes.all)) - 1;
   for_each_node(nodes.all, [&](int id) {
     const auto row = static_cast<std::size_t>(id);
     complete = complete && row < nodes.distances.size() && nodes.distances[row].size() > highest;
@@ -357,7 +349,8 @@ void read_node(JsonFields& fields, const nlohmann::json& json, AdmitCase& result
   if (fields.failed()) return;
   read_cpus(fields, json, result, draft);
   if (fields.failed()) return;
-  for (NumaMemory& memory : result.node.memory) {
+  result.node.memory.resize(static_cast<std::size_t>(std::bit_width(result.node.nodes.all)));
+  for (const NumaMemory& memory : result.node.memory) {
     if ((memory.group & ~result.node.nodes.all) != 0) fields.fail("node.numa", "a group names an unknown NUMA node");
   }
   if (const Json* blocks = JsonFields::find(json, "memory_blocks")) {

@@ -64,8 +64,8 @@ void read_limits(JsonFields& fields, const std::map<std::string, const Json*>& l
   for (const auto& [name, value] : limits) {
     if (name == "cpu" || name == "ephemeral-storage" || is_memory_type(name)) continue;
     const std::vector<DeviceResource>& devices = result.node.devices;
-    const auto resource =
-        std::find_if(devices.begin(), devices.end(), [&name](const DeviceResource& r) { return r.name == name; });
+    const auto resource = std::find_if(devices.begin(), devices.end(),
+                                       [&name = name](const DeviceResource& r) { return r.name == name; });
     if (resource == devices.end()) {
       if (std::find(result.ignored.begin(), result.ignored.end(), name) == result.ignored.end()) {
         result.ignored.push_back(name);
@@ -143,6 +143,21 @@ void read_qos(JsonFields& fields, const Json& pod, const QosSums& sums, AdmitCas
   }
 }
 
+bool has_pod_level_resources(JsonFields& fields, const Json& spec) {
+  const Json* resources = JsonFields::find(spec, "resources");
+  if (resources == nullptr) return false;
+  if (!resources->is_object()) {
+    fields.fail("pod.resources", "must be an object");
+    return false;
+  }
+  for (const char* key : {"requests", "limits"}) {
+    for (const auto& [name, amount] : resource_list(fields, resources, key, "pod.resources." + std::string(key))) {
+      if (name == "cpu" || is_memory_type(name)) return true;
+    }
+  }
+  return false;
+}
+
 ContainerAsk* container_named(AdmitCase& result, const std::string& name) {
   for (ContainerAsk& container : result.pod.containers) {
     if (container.name == name) return &container;
@@ -189,7 +204,7 @@ void read_pod(JsonFields& fields, const nlohmann::json& json, AdmitCase& result)
     if (!names.insert(container.name).second) fields.fail("pod", "two containers are named " + quote(container.name));
   }
   if (JsonFields::find(*spec, "containers") == nullptr) fields.fail("pod.containers", "is missing");
-  result.pod.pod_level_resources = JsonFields::find(*spec, "resources") != nullptr;
+  result.pod.pod_level_resources = has_pod_level_resources(fields, *spec);
   read_qos(fields, json, sums, result);
 }
 

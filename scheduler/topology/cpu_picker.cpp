@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "scheduler/topology/cpu_accumulator.h"
@@ -73,7 +74,7 @@ double round_to_thousandth(double value) {
   return std::round(value * 1000) / 1000;
 }
 
-double standard_deviation(const std::vector<std::pair<int, std::int64_t>>& values) {
+double standard_deviation(const std::map<int, std::int64_t>& values) {
   const auto n = static_cast<double>(values.size());
   double sum = 0;
   for (const auto& [id, value] : values) sum += static_cast<double>(value);
@@ -103,7 +104,7 @@ class Distribution {
   Result<IndexSet> pick();
 
  private:
-  using Leftovers = std::vector<std::pair<int, std::int64_t>>;  // by NUMA id, in the order of ids_
+  using Leftovers = std::map<int, std::int64_t>;  // by NUMA id
 
   static constexpr double kNoBalance = std::numeric_limits<double>::max();
 
@@ -126,20 +127,20 @@ class Distribution {
   std::int64_t count_;
   std::int64_t group_;
   bool spread_;
-  std::vector<int> ids_;
+  std::vector<int> ids_;  ///< a node that spans sockets appears once per socket, as in kubelet
 };
 
 bool Distribution::fits(const GoSlice& combination) const {
-  std::int64_t cpus = 0;
+  IndexSet cpus;
   std::int64_t groups = 0;
   bool share_fits = true;
   for (std::size_t i = 0; i < combination.size(); ++i) {
     const std::int64_t free = free_in(combination[i]);
-    cpus += free;
+    cpus |= acc_.free_cpus_in_numa(combination[i]);
     groups += free / group_;
     share_fits = share_fits && free >= share_of(combination.size());
   }
-  return cpus >= count_ && groups * group_ >= count_ && share_fits;
+  return static_cast<std::int64_t>(cpus.count()) >= count_ && groups * group_ >= count_ && share_fits;
 }
 
 // Kubelet does not come back when the subset runs out of whole groups; such a subset is passed over.
@@ -147,11 +148,10 @@ bool Distribution::hand_out(Leftovers& left, const GoSlice& subset, std::int64_t
   while (remainder > 0) {
     const std::int64_t before = remainder;
     for (std::size_t i = 0; i < subset.size() && remainder > 0; ++i) {
-      for (auto& [id, value] : left) {
-        if (id != subset[i] || value < group_) continue;
-        value -= group_;
-        remainder -= group_;
-      }
+      std::int64_t& value = left.at(subset[i]);
+      if (value < group_) continue;
+      value -= group_;
+      remainder -= group_;
     }
     if (remainder == before) return false;
   }
@@ -163,9 +163,7 @@ void Distribution::judge_remainder(const Leftovers& left, const std::vector<int>
   for (std::size_t k = from.size(); k >= 1; --k) {
     combinations(from, k, 0, GoSlice{}, [&](const GoSlice& subset) {
       std::int64_t sum = 0;
-      for (std::size_t i = 0; i < subset.size(); ++i) {
-        for (const auto& [id, value] : left) sum += id == subset[i] ? value : 0;
-      }
+      for (std::size_t i = 0; i < subset.size(); ++i) sum += left.at(subset[i]);
       Leftovers after = left;
       if (sum < remainder || !hand_out(after, subset, remainder)) return true;
       const double balance = standard_deviation(after);
@@ -181,14 +179,11 @@ void Distribution::judge_remainder(const Leftovers& left, const std::vector<int>
 void Distribution::judge(const GoSlice& combination, Best& best) const {
   const std::int64_t share = share_of(combination.size());
   Leftovers left;
-  for (const int id : ids_) left.emplace_back(id, free_in(id));
+  for (const int id : ids_) left[id] = free_in(id);
+  for (std::size_t i = 0; i < combination.size(); ++i) left[combination[i]] -= share;
   std::vector<int> with_rest;
   for (std::size_t i = 0; i < combination.size(); ++i) {
-    for (auto& [id, value] : left) {
-      if (id != combination[i]) continue;
-      value -= share;
-      if (value >= group_) with_rest.push_back(id);
-    }
+    if (left[combination[i]] >= group_) with_rest.push_back(combination[i]);
   }
   const std::int64_t remainder = count_ - share * static_cast<std::int64_t>(combination.size());
   Best local;
@@ -236,7 +231,8 @@ Result<IndexSet> Distribution::pick() {
   const std::int64_t groups_per_numa = round_up(groups, static_cast<std::int64_t>(layout_.numas.size()));
   const std::int64_t groups_needed = round_up(count_, group_);
   const std::int64_t fewest = round_up(groups_needed, groups_per_numa);
-  const std::int64_t most = std::min(groups_needed, static_cast<std::int64_t>(ids_.size()));
+  const auto nodes = static_cast<std::int64_t>(std::set<int>(ids_.begin(), ids_.end()).size());
+  const std::int64_t most = std::min(groups_needed, nodes);
   for (std::int64_t k = fewest; k <= most; ++k) {
     Best best;
     combinations(ids_, static_cast<std::size_t>(k), 0, GoSlice{}, [&](const GoSlice& combination) {

@@ -11,8 +11,9 @@ namespace mortise::topology {
 namespace {
 
 std::string shown(const nlohmann::json& value) {
-  return quote(value.is_string() ? value.get_ref<const std::string&>()
-                                 : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "an object";
+  return value.is_string() ? quote(value.get_ref<const std::string&>()) : value.dump();
 }
 
 std::optional<std::size_t> cpu_id(std::string_view text) {

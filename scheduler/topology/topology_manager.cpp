@@ -87,35 +87,35 @@ class HintCollector {
   }
 
   void add_devices(const DeviceAsk& ask) {
-    const auto& [node, config, pod, container] = question_;
+    const Question& q = question_;
     const DeviceUse& use = branch_.devices[ask.resource];
-    HintList hints = container != nullptr ? device_hints(node, config, use, *container, ask)
-                                          : device_hints(node, config, use, pod, ask);
-    const DeviceResource& resource = node.devices[ask.resource];
+    HintList hints = q.container != nullptr ? device_hints(q.node, q.config, use, *q.container, ask)
+                                            : device_hints(q.node, q.config, use, q.pod, ask);
+    const DeviceResource& resource = q.node.devices[ask.resource];
     add(resource.name, ask.count, std::move(hints), [&](Supply& supply) {
-      count_devices(resource, container != nullptr ? use.available | use.reusable : use.available, supply);
+      count_devices(resource, q.container != nullptr ? use.available | use.reusable : use.available, supply);
     });
   }
 
   void add_cpus() {
-    const auto& [node, config, pod, container] = question_;
+    const Question& q = question_;
     const std::int64_t asked =
-        container != nullptr ? exclusive_cpus(config, pod, *container) : exclusive_cpus(config, pod);
+        q.container != nullptr ? exclusive_cpus(q.config, q.pod, *q.container) : exclusive_cpus(q.config, q.pod);
     if (asked == 0) return;
-    HintList hints = container != nullptr ? cpu_hints(node, config, branch_.cpus, pod, *container)
-                                          : cpu_hints(node, config, branch_.cpus, pod);
-    add("cpu", asked, std::move(hints), [&, reserved = node.reserved_cpus](Supply& supply) {
-      count_cpus(question_.node.cpus, (branch_.cpus.shared - reserved) | branch_.cpus.reusable, supply);
+    HintList hints = q.container != nullptr ? cpu_hints(q.node, q.config, branch_.cpus, q.pod, *q.container)
+                                            : cpu_hints(q.node, q.config, branch_.cpus, q.pod);
+    add("cpu", asked, std::move(hints), [&](Supply& supply) {
+      count_cpus(q.node.cpus, (branch_.cpus.shared - q.node.reserved_cpus) | branch_.cpus.reusable, supply);
     });
   }
 
   void add_memory() {
-    const auto& [node, config, pod, container] = question_;
-    const std::vector<MemoryAsk> asks = container != nullptr ? container->memory : memory_of_pod(pod);
-    std::vector<HintList> hints =
-        container != nullptr ? memory_hints(node, branch_.memory, *container) : memory_hints(node, branch_.memory, pod);
+    const Question& q = question_;
+    const std::vector<MemoryAsk> asks = q.container != nullptr ? q.container->memory : memory_of_pod(q.pod);
+    std::vector<HintList> hints = q.container != nullptr ? memory_hints(q.node, branch_.memory, *q.container)
+                                                         : memory_hints(q.node, branch_.memory, q.pod);
     for (std::size_t i = 0; i < hints.size() && i < asks.size(); ++i) {
-      add(node.memory_types[asks[i].type], asks[i].size, std::move(hints[i]),
+      add(q.node.memory_types[asks[i].type], asks[i].size, std::move(hints[i]),
           [&](Supply& supply) { count_memory(branch_.memory, asks[i].type, supply); });
     }
   }
@@ -129,8 +129,8 @@ class HintCollector {
 class Run {
  public:
   Run(const NodeState& node, const KubeletConfig& config, const PodAsk& pod, const PreferredAllocation& preferred,
-      HintMerger& merger)
-      : node_(node), config_(config), pod_(pod), preferred_(preferred), merger_(merger) {}
+      HintMerger& merger, std::size_t max_outcomes)
+      : node_(node), config_(config), pod_(pod), preferred_(preferred), merger_(merger), max_outcomes_(max_outcomes) {}
 
   Result<Admission> admit();
 
@@ -148,6 +148,7 @@ class Run {
   const PodAsk& pod_;
   const PreferredAllocation& preferred_;
   HintMerger& merger_;
+  std::size_t max_outcomes_;
   std::optional<Merged> pod_affinity_;
   std::vector<Branch> live_;
   Admission admission_;
@@ -245,7 +246,7 @@ void Run::allocate(Branch&& branch, const ContainerAsk& container, std::size_t a
   }
   const DeviceAsk& wanted = container.devices[ask];
   const std::size_t used = next.size() + admission_.outcomes.size();
-  const std::size_t limit = used < TopologyManager::kMaxOutcomes ? TopologyManager::kMaxOutcomes - used : 0;
+  const std::size_t limit = used < max_outcomes_ ? max_outcomes_ - used : 0;
   DeviceFollowUp follow_up{!asked_after(container, wanted.resource), limit, true};
   std::vector<DeviceResult> results;
   const Refusal refusal = allocate_devices(node_, config_.rules, branch.devices[wanted.resource], container, wanted,
@@ -298,6 +299,9 @@ Result<Admission> Run::admit() {
   return std::move(admission_);
 }
 
+// The static policy's search grows with 3^n: half a million steps at this number.
+constexpr std::size_t kMaxDistributedNodes = 12;
+
 Status check_machine(const NodeState& node, const KubeletConfig& config) {
   if (config.policy != TopologyPolicy::kNone) {
     const int nodes = width(node.nodes.all);
@@ -309,6 +313,11 @@ Status check_machine(const NodeState& node, const KubeletConfig& config) {
   }
   if (config.cpu_static && config.cpu.align_by_socket && node.cpus.sockets.size() > node.cpus.numas.size()) {
     return Error{"kubelet does not start with align-by-socket on a machine with more sockets than NUMA nodes"};
+  }
+  if (config.cpu_static && config.cpu.distribute_across_numa && node.cpus.numas.size() > kMaxDistributedNodes) {
+    return Error{"distribute-cpus-across-numa over " + std::to_string(node.cpus.numas.size()) +
+                 " NUMA nodes; at most " + std::to_string(kMaxDistributedNodes) +
+                 " are supported (kubelet tries all their combinations)"};
   }
   const int counted =
       std::max(config.cpu_static ? width(node.cpus.numa_nodes) : 0, config.memory_static ? width(node.nodes.all) : 0);
@@ -339,7 +348,7 @@ Result<Admission> TopologyManager::admit(const NodeState& node, const KubeletCon
                                          const PreferredAllocation& preferred) {
   if (const Status status = check(config); !status) return status.error();
   if (const Status status = check_machine(node, config); !status) return status.error();
-  return Run(node, config, pod, preferred, merger_).admit();
+  return Run(node, config, pod, preferred, merger_, max_outcomes_).admit();
 }
 
 }  // namespace mortise::topology

@@ -16,8 +16,11 @@ namespace mortise::topology {
 /// A pure function: asking changes nothing. The object keeps working memory between calls; one per thread.
 class TopologyManager {
  public:
-  /// Outcomes looked at before the answer is "not complete".
-  static constexpr std::size_t kMaxOutcomes = 2048;
+  static constexpr std::size_t kMaxOutcomes = 16'384;
+
+  /// After `max_outcomes` the answer is "not complete", and no.
+  explicit TopologyManager(std::size_t max_outcomes = kMaxOutcomes)
+      : max_outcomes_(max_outcomes > 0 ? max_outcomes : 1) {}
 
   /// An error is a configuration with which kubelet does not start on this machine, or a decision that kubelet itself
   /// could not make (too many NUMA nodes in the hints).
@@ -26,6 +29,7 @@ class TopologyManager {
 
  private:
   HintMerger merger_;
+  std::size_t max_outcomes_;
 };
 
 }  // namespace mortise::topology
