@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -45,10 +46,10 @@ class Matrix {
     if (store_) {
       if (const Status status = store_->open(); !status) return status.error();
     }
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     for (std::size_t i = 1; i < std::min(spec_.threads, jobs_.size()); ++i) threads.emplace_back([this] { work(); });
     work();
-    for (std::thread& thread : threads) thread.join();
+    threads.clear();  // waits for all of them
     for (const auto& error : errors_) {
       if (error) return *error;
     }
@@ -67,7 +68,7 @@ class Matrix {
     while (!failed_ && !(hooks_.stop != nullptr && *hooks_.stop)) {
       const std::size_t index = next_++;
       if (index >= jobs_.size()) return;
-      Result<ReplayResult> result = run_job(jobs_[index]);
+      Result<ReplayResult> result = try_job(jobs_[index]);
       if (result) {
         runs_[index] = *std::move(result);
         if (hooks_.on_run_done) hooks_.on_run_done();
@@ -76,6 +77,11 @@ class Matrix {
         failed_ = true;
       }
     }
+  }
+
+  /// An exception must not end the thread: the program would end with it.
+  Result<ReplayResult> try_job(const Job& job) try { return run_job(job); } catch (const std::bad_alloc&) {
+    return Error{"out of memory; allowed: fewer --threads"};
   }
 
   Result<ReplayResult> run_job(const Job& job) {

@@ -64,7 +64,7 @@ Result<TraceInput> load_trace(const std::string& path, Digest digest) {
 std::string inputs_digest(const ClusterInput& cluster, const TraceInput& trace, const ArrivalPlan& arrival,
                           const std::string& policy, std::uint64_t seed) {
   const std::string text =
-      fmt::format("code {}\ncluster {}\ntrace {} {}\narrival {} {}:{:016x}\npolicy {}\nseed {}\n", kSourceDigest,
+      fmt::format("code {}\ncluster {}\ntrace {} {}\narrival {} {}:{:016x}\npolicy {}\nseed {}\n", source_digest(),
                   cluster.digest, trace.workload.trace().name, trace.digest, arrival.label, arrival.file_text.size(),
                   hash_text(arrival.file_text), policy, seed);
   return fmt::format("{:016x}", hash_text(text));

@@ -140,17 +140,23 @@ Result<int> run_compare(const CompareOptions& options) {
 VerbRun add_compare(CLI::App& app) {
   const auto options = std::make_shared<CompareOptions>();
   app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")
+      ->type_name("FILE")
       ->required();
-  app.add_option("--trace", options->traces, "Pod lists of one or more traces")->required();
+  app.add_option("--trace", options->traces, "Pod lists of one or more traces")->type_name("FILE")->required();
   app.add_option("--policies", options->policies, "Policies, joined by commas; 'mortise policies' lists them")
+      ->type_name("NAMES")
       ->required();
-  app.add_option("--seeds", options->seeds, "Seeds: 42..51, or 42,45")->required();
+  app.add_option("--seeds", options->seeds, "Seeds: 42..51, or 42,45")->type_name("LIST")->required();
   app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
+      ->type_name("FORM")
       ->capture_default_str();
-  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line");
-  app.add_option("--threads", options->threads, "How many runs at a time; default: as many as there are cores");
-  app.add_option("--shard", options->shard, "Do only part i of n of the runs")->capture_default_str();
-  app.add_option("--out", options->out, "Keep each run in this folder, and do not repeat those that are there");
+  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line")
+      ->type_name("FILE");
+  app.add_option("--threads", options->threads, "How many runs at a time; default: as many as there are cores")
+      ->type_name("N");
+  app.add_option("--shard", options->shard, "Do only part i of n of the runs")->type_name("i/n")->capture_default_str();
+  app.add_option("--out", options->out, "Keep each run in this folder, and do not repeat those that are there")
+      ->type_name("DIR");
   app.add_flag("--json", options->json, "One JSON document on stdout");
   return [options] { return run_compare(*options); };
 }

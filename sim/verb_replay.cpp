@@ -118,15 +118,23 @@ Result<int> run_replay(const ReplayOptions& options) {
 VerbRun add_replay(CLI::App& app) {
   const auto options = std::make_shared<ReplayOptions>();
   app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")
+      ->type_name("FILE")
       ->required();
-  app.add_option("--trace", options->trace, "Pod list of a trace")->required();
-  app.add_option("--policy", options->policy, "Placement policy; 'mortise policies' lists them")->required();
-  app.add_option("--seed", options->seed, "Seed of arrivals, tie order and random choices")->capture_default_str();
-  app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
+  app.add_option("--trace", options->trace, "Pod list of a trace")->type_name("FILE")->required();
+  app.add_option("--policy", options->policy, "Placement policy; 'mortise policies' lists them")
+      ->type_name("NAME")
+      ->required();
+  app.add_option("--seed", options->seed, "Seed of arrivals, tie order and random choices")
+      ->type_name("N")
       ->capture_default_str();
-  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line");
-  app.add_option("--placements", options->placements, "Write where each pod went to this file");
-  app.add_option("--out", options->out, "Write the result into this folder too, where 'compare --out' finds it");
+  app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
+      ->type_name("FORM")
+      ->capture_default_str();
+  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line")
+      ->type_name("FILE");
+  app.add_option("--placements", options->placements, "Write where each pod went to this file")->type_name("FILE");
+  app.add_option("--out", options->out, "Write the result into this folder too, where 'compare --out' finds it")
+      ->type_name("DIR");
   app.add_flag("--json", options->json, "One JSON document on stdout");
   app.add_flag("--timings", options->timings, "Say how long the phases took");
   return [options] { return run_replay(*options); };

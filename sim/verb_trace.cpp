@@ -134,15 +134,18 @@ VerbRun add_stat(CLI::App& app) {
 
 VerbRun add_synth(CLI::App& app) {
   const auto options = std::make_shared<SynthOptions>();
-  app.add_option("--like", options->like, fmt::format("What the pods are like ({})", profile_names()))->required();
-  app.add_option("--count", options->count, "How many pods, those without GPUs included")->required();
-  app.add_option("--cluster", options->cluster, "The cluster to load: a node list");
-  app.add_option("--nodes", options->nodes, "Make a cluster of so many nodes as well");
-  app.add_option("--cluster-out", options->cluster_out, "Write the made cluster to this file");
+  app.add_option("--like", options->like, fmt::format("What the pods are like ({})", profile_names()))
+      ->type_name("NAME")
+      ->required();
+  app.add_option("--count", options->count, "How many pods, those without GPUs included")->type_name("N")->required();
+  app.add_option("--cluster", options->cluster, "The cluster to load: a node list")->type_name("FILE");
+  app.add_option("--nodes", options->nodes, "Make a cluster of so many nodes as well")->type_name("N");
+  app.add_option("--cluster-out", options->cluster_out, "Write the made cluster to this file")->type_name("FILE");
   app.add_option("--load", options->load, "GPU time asked for, as a share of what the cluster has")
+      ->type_name("SHARE")
       ->capture_default_str();
-  app.add_option("--seed", options->seed, "Seed of every draw")->capture_default_str();
-  app.add_option("--out", options->out, "Write the trace to this file")->required();
+  app.add_option("--seed", options->seed, "Seed of every draw")->type_name("N")->capture_default_str();
+  app.add_option("--out", options->out, "Write the trace to this file")->type_name("FILE")->required();
   app.add_flag("--json", options->json, "One JSON document on stdout");
   return [options] { return run_synth(*options); };
 }

@@ -47,7 +47,7 @@ int run_verb(const CLI::App& app, const std::map<const CLI::App*, VerbRun>& runs
 
 int parse_and_run(int argc, const char* const* argv) {
   CLI::App app("Replays cluster traces through Mortise's placement core and measures the result", "mortise");
-  app.set_version_flag("--version", MORTISE_VERSION);
+  app.set_version_flag("--version", "mortise " MORTISE_VERSION);
   app.require_subcommand(0, 1);
   std::map<const CLI::App*, VerbRun> runs;
   for (const Verb& verb : kVerbs) {

@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -27,6 +29,8 @@ namespace {
 
 constexpr int kListenBacklog = 1024;
 constexpr std::size_t kMaxPathBytes = 256;
+constexpr std::size_t kMaxAdminRequestBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxAdminConnections = 64;
 constexpr const char* kJson = "application/json";
 constexpr const char* kPlain = "text/plain; charset=utf-8";
 
@@ -107,6 +111,15 @@ struct Route {
   std::function<Reply(const std::string& why)> refuse;  ///< what a POST gets whose body is not taken
 };
 
+/// What goes wrong here is ours, but the caller gets it in the form the verb has for errors.
+Reply handle(const Route& route, std::string body) {
+  try {
+    return route.handle(std::move(body));
+  } catch (const std::exception& error) {
+    return route.refuse(std::string("internal error: ") + error.what());
+  }
+}
+
 }  // namespace
 
 /// httplib reads requests and writes answers; sockets, threads and shutdown are ours, since its accept loop ends at the
@@ -173,8 +186,8 @@ HttpServer::Listener::Listener(std::size_t max_request_bytes, std::size_t max_co
   set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     return serve_without_body(request, response);
   });
-  Post(".*", [this](const httplib::Request& request, httplib::Response& response,
-                    const httplib::ContentReader& reader) { serve_post(request, response, reader); });
+  Post(R"([\s\S]*)", [this](const httplib::Request& request, httplib::Response& response,
+                            const httplib::ContentReader& reader) { serve_post(request, response, reader); });
 }
 
 const Route* HttpServer::Listener::find_route(const std::string& path) const {
@@ -232,7 +245,7 @@ void HttpServer::Listener::serve_post(const httplib::Request& request, httplib::
     if (reply.status != 200) reply.status = 413;
     answer(response, std::move(reply), route->type);
   } else {
-    answer(response, route->handle(std::move(body)), route->type);
+    answer(response, handle(*route, std::move(body)), route->type);
   }
 }
 
@@ -391,8 +404,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start_admin(Service& service, const Endpoint& at) {
-  const ServerOptions options;
-  auto listener = std::make_unique<Listener>(std::size_t{1} << 20, options.max_connections);
+  auto listener = std::make_unique<Listener>(kMaxAdminRequestBytes, kMaxAdminConnections);
   if (const Status opened = listener->open(at); !opened.ok()) return opened.error();
   // The cluster is read before the first listener opens, so whoever can ask is served by one that is ready.
   for (const char* path : {"/healthz", "/readyz"}) {

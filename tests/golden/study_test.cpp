@@ -33,7 +33,7 @@ constexpr Published kDeterministic[] = {{"dot-product", "DotProd", "02-DotProd"}
 constexpr std::uint64_t kFirstSeed = 42;
 constexpr std::uint64_t kLastSeed = 51;
 
-/// A CSV table without quotes, by column name.
+/// A CSV table without quotes, with either kind of line end, by column name.
 class Table {
  public:
   explicit Table(const std::filesystem::path& path) {
@@ -58,7 +58,7 @@ class Table {
  private:
   static std::vector<std::string> split(const std::string& line) {
     std::vector<std::string> cells;
-    std::istringstream in(line);
+    std::istringstream in(line.substr(0, line.find('\r')));
     for (std::string cell; std::getline(in, cell, ',');) cells.push_back(cell);
     return cells;
   }

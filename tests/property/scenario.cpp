@@ -40,7 +40,7 @@ rc::Gen<DrawnNode> node() {
         if (gpus == 0) model.clear();
         return DrawnNode{{{"", cpu, gib * kGiB, pods, gpus, std::move(model), schedulable}, rank}, as_the_last};
       },
-      gen::weightedElement<std::int32_t>({{2, 0}, {2, 1}, {3, 2}, {1, 3}, {3, 4}, {4, 8}, {1, 16}}),
+      gen::weightedElement<std::int32_t>({{4, 0}, {4, 1}, {6, 2}, {2, 3}, {6, 4}, {8, 8}, {2, 16}, {1, 20}, {1, 72}}),
       gen::element<MilliCpu>(2000, 8000, 16000, 32000, 64000, 96000, 128000, 192000),
       gen::element<Bytes>(4, 16, 64, 256),
       gen::weightedElement<std::int32_t>({{1, 0}, {1, 1}, {2, 3}, {3, 8}, {9, 110}}),
@@ -65,9 +65,8 @@ PodRequest gpu_pod(PodRequest pod, std::int32_t gpus, MilliGpu milli, Models mod
   return pod;
 }
 
-rc::Gen<PodRequest> without_gpu(MilliCpu least_cpu) {
-  return gen::apply(&cpu_pod,
-                    gen::elementOf(std::vector<MilliCpu>{least_cpu, 250, 1000, 2000, 4000, 8000, 16000, 32000}),
+rc::Gen<PodRequest> without_gpu() {
+  return gen::apply(&cpu_pod, gen::elementOf(std::vector<MilliCpu>{0, 100, 250, 1000, 2000, 4000, 8000, 16000, 32000}),
                     gen::element<Bytes>(0, 1, 1, 2, 4, 8, 16));
 }
 
@@ -75,28 +74,28 @@ rc::Gen<Models> models() {
   return gen::weightedElement<Models>({{8, {}}, {2, {"A"}}, {1, {"A", "B"}}, {1, {"B", "C"}}, {1, {"C"}}});
 }
 
-// A pod some cluster could take; `least_cpu` is the smallest CPU request drawn.
-rc::Gen<PodRequest> usual_pod(MilliCpu least_cpu) {
+// A pod some cluster could take.
+rc::Gen<PodRequest> usual_pod() {
   return gen::weightedOneOf<PodRequest>({
-      {2, without_gpu(least_cpu)},
-      {5, gen::apply(&gpu_pod, without_gpu(least_cpu), gen::just<std::int32_t>(1),
+      {2, without_gpu()},
+      {5, gen::apply(&gpu_pod, without_gpu(), gen::just<std::int32_t>(1),
                      gen::element<MilliGpu>(1, 10, 100, 250, 300, 333, 460, 500, 501, 650, 810, 999), models())},
-      {4,
-       gen::apply(&gpu_pod, without_gpu(least_cpu),
-                  gen::weightedElement<std::int32_t>({{6, 1}, {4, 2}, {1, 3}, {3, 4}, {1, 5}, {1, 6}, {1, 7}, {2, 8}}),
-                  gen::just(kWholeGpu), models())},
+      {4, gen::apply(&gpu_pod, without_gpu(),
+                     gen::weightedElement<std::int32_t>(
+                         {{12, 1}, {8, 2}, {2, 3}, {6, 4}, {2, 5}, {2, 6}, {2, 7}, {4, 8}, {1, 16}}),
+                     gen::just(kWholeGpu), models())},
   });
 }
 
 // A pod no node takes, each for another reason.
 rc::Gen<PodRequest> impossible_pod() {
-  return gen::element(gpu_pod(cpu_pod(1000, 1), 1, 500, {"Z"}), gpu_pod(cpu_pod(1000, 1), 17, kWholeGpu, {}),
+  return gen::element(gpu_pod(cpu_pod(1000, 1), 1, 500, {"Z"}), gpu_pod(cpu_pod(1000, 1), 73, kWholeGpu, {}),
                       cpu_pod(1'000'000, 1), cpu_pod(1000, 1'000'000),
                       gpu_pod(cpu_pod(1'000'000, 1), 1, kWholeGpu, {}));
 }
 
 rc::Gen<PodRequest> any_pod() {
-  return gen::weightedOneOf<PodRequest>({{19, usual_pod(0)}, {1, impossible_pod()}});
+  return gen::weightedOneOf<PodRequest>({{19, usual_pod()}, {1, impossible_pod()}});
 }
 
 // The pod of an arrival is filled in later.
@@ -118,7 +117,7 @@ std::string joined(const Models& models) {
 // Some pods, each several times: the counts make classes more or less typical.
 rc::Gen<std::vector<PodClass>> workload() {
   using Drawn = std::pair<PodRequest, std::uint32_t>;
-  return gen::map(up_to<Drawn>(20, gen::pair(usual_pod(100), gen::inRange<std::uint32_t>(1, 30))),
+  return gen::map(up_to<Drawn>(20, gen::pair(usual_pod(), gen::inRange<std::uint32_t>(1, 30))),
                   [](const std::vector<Drawn>& drawn) {
                     std::vector<PodClass> classes;
                     for (const auto& [pod, count] : drawn) {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-namespace mortise::support {
+namespace mortise::test {
 
 /// Says nothing: gtest reports the outcome.
 class QuietListener final : public rc::detail::TestListener {
@@ -38,4 +38,4 @@ void for_all(int cases, Property&& property) {
   FAIL() << text.str();
 }
 
-}  // namespace mortise::support
+}  // namespace mortise::test

@@ -73,7 +73,7 @@ void count_as_full(NodeSpec& node, const Held& held, Notes& notes) {
   raise(node.memory, held.memory, "bytes of memory");
   raise(node.pods, held.pods, "pods");
   raise(node.gpus, static_cast<std::int32_t>(held.free.size()), "GPUs");
-  if (!what.empty()) notes.add("node " + quote(node.name) + " counts as full: its pods hold more than it has: " + what);
+  if (!what.empty()) notes.add("node " + quote(node.name) + " holds more than it has and counts as full: " + what);
 }
 
 }  // namespace

@@ -75,20 +75,21 @@ void note_gpu_count(const Node& node, const placement::NodeSpec& spec, Notes& no
 Status ObjectList::add_document(const json& document, const std::string& where) {
   if (document.is_null()) return ok_status();  // an empty YAML document
   if (document.is_array()) return add_list(document, {}, where);
-  return add_object(document, {}, where);
+  return add_object(document, {}, false, where);
 }
 
 Status ObjectList::add_list(const json& list, std::string_view item_kind, const std::string& where) {
   if (list.is_null()) return ok_status();
   if (!list.is_array()) return Error{where + "items must be an array"};
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const Status added = add_object(list[i], item_kind, where + "items[" + std::to_string(i) + "]: ");
+    const Status added = add_object(list[i], item_kind, true, where + "items[" + std::to_string(i) + "]: ");
     if (!added) return added;
   }
   return ok_status();
 }
 
-Status ObjectList::add_object(const json& object, std::string_view default_kind, const std::string& where) {
+Status ObjectList::add_object(const json& object, std::string_view default_kind, bool in_list,
+                              const std::string& where) {
   if (!object.is_object()) return Error{where + "must be a Kubernetes object; " + std::string(kAllowed)};
   std::string kind = text_member(object, "kind");
   if (kind.empty()) kind = default_kind;
@@ -97,6 +98,7 @@ Status ObjectList::add_object(const json& object, std::string_view default_kind,
   if (is_core(object)) {
     if (kind == "Node") return add_node(object, where);
     if (kind == "Pod") return add_pod(object, where);
+    if (in_list && kind.ends_with("List")) return Error{where + "a list inside a list; " + std::string(kAllowed)};
     if (kind == "List") return add_list(member(object, "items"), {}, where);
     if (kind == "NodeList") return add_list(member(object, "items"), "Node", where);
     if (kind == "PodList") return add_list(member(object, "items"), "Pod", where);

@@ -62,7 +62,7 @@ std::map<std::string, int> answered(const json& result) {
 }
 
 TEST(FilterAnswerProperty, EveryRequestedNodeIsThereExactlyOnceWhateverWasAskedBefore) {
-  support::for_all(300, [] {
+  test::for_all(300, [] {
     TestCluster cluster("best-fit");
     cluster.occupy("big-b", *rc::gen::inRange(0, 9));
     const int questions = *rc::gen::inRange(1, 8);
@@ -80,7 +80,7 @@ TEST(FilterAnswerProperty, EveryRequestedNodeIsThereExactlyOnceWhateverWasAskedB
 }
 
 TEST(FilterAnswerProperty, ADecisiveAnswerNamesOneNodeIfAnyFits) {
-  support::for_all(300, [] {
+  test::for_all(300, [] {
     TestCluster cluster("best-fit");
     cluster.occupy("big-a", *rc::gen::inRange(0, 9));
     cluster.occupy("small", *rc::gen::inRange(0, 3));
@@ -96,7 +96,7 @@ TEST(FilterAnswerProperty, ADecisiveAnswerNamesOneNodeIfAnyFits) {
 }
 
 TEST(PriorityProperty, AdvisoryScoresAreWithinTheContractAndTheBestHasTen) {
-  support::for_all(300, [] {
+  test::for_all(300, [] {
     TestCluster cluster("best-fit");
     cluster.occupy("big-a", *rc::gen::inRange(0, 9));
     json pod = some_pod();

@@ -103,6 +103,10 @@ TEST(ClusterFileOf, BrokenJsonAndYamlAreRefusedWithTheirLine) {
   EXPECT_THAT(refusal("{\n\"kind\": Node}"), HasSubstr(":2: not valid JSON: unexpected text at column 9"));
   EXPECT_THAT(refusal("kind: Node\nmetadata: [\n"), HasSubstr(":3: not valid YAML: "));
   EXPECT_THAT(refusal("kind: Node\nmetadata:\n  name: a\n bad\n"), HasSubstr(": not valid YAML: "));
+  EXPECT_THAT(refusal("kind: \"a"), HasSubstr(":1: not valid YAML: "));
+  EXPECT_THAT(refusal("kind: \"\\\x01\"\n"), HasSubstr("\\x01"));
+  EXPECT_THAT(refusal("kind: Service\n---\n,kind: Node\n"), HasSubstr(":3: not valid YAML: "));
+  EXPECT_THAT(refusal("kind: Node\nmetadata: {name: a}\n]\n"), HasSubstr("not valid YAML: "));
   EXPECT_THAT(refusal("kind: Node\nkind: Node\n"), HasSubstr(":2: not valid YAML: key \"kind\" appears twice"));
   EXPECT_THAT(refusal("kind: Node\nmetadata: &m {name: a}\nspec: *m\n"), HasSubstr(":3: not valid YAML: aliases"));
   EXPECT_THAT(refusal("kind: Node\n<<: {a: b}\n"), HasSubstr(":2: not valid YAML: merge keys"));
@@ -111,6 +115,8 @@ TEST(ClusterFileOf, BrokenJsonAndYamlAreRefusedWithTheirLine) {
 
 TEST(ClusterFileOf, WrongTypesAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(R"({"kind": "List", "items": {}})"), ": items must be an array");
+  EXPECT_THAT(refusal(R"({"kind": "List", "items": [{"kind": "List", "items": []}]})"),
+              HasSubstr("items[0]: a list inside a list"));
   EXPECT_EQ(refusal(R"({"kind": "List", "items": [7]})"),
             ": items[0]: must be a Kubernetes object; allowed: Node, Pod, List, NodeList or PodList");
   EXPECT_EQ(refusal(R"({"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "a"}},

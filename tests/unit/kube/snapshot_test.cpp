@@ -165,7 +165,7 @@ TEST(Snapshot, NodeThatHoldsMoreThanItHasCountsAsFull) {
   EXPECT_EQ(file.nodes[0].gpus, 3);
   EXPECT_EQ(file.nodes[0].cpu, 9000);
   EXPECT_EQ(file.nodes[0].memory, 1000);
-  EXPECT_THAT(file.notes, ElementsAre("node \"n\" counts as full: its pods hold more than it has: milli-CPU (has 8000, "
+  EXPECT_THAT(file.notes, ElementsAre("node \"n\" holds more than it has and counts as full: milli-CPU (has 8000, "
                                       "held 9000), GPUs (has 1, held 3)"));
 }
 

@@ -106,7 +106,7 @@ TEST(Replay, ArrivalsOfASeedAreTheSameForEveryPolicy) {
     return names;
   };
   const auto names = names_under("fgd");
-  EXPECT_GE(names.size(), 40U);
+  EXPECT_GT(names.size(), 20U);
   EXPECT_EQ(names, names_under("random"));
   EXPECT_EQ(names, names_under("gpu-packing"));
 }

@@ -50,7 +50,7 @@ inline ClusterInput make_small_cluster() {
 /// Pods of many kinds: shares, whole GPUs, several GPUs, none.
 inline TraceInput make_small_trace(std::string name = "small") {
   std::vector<traces::PodRecord> pods;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 20; ++i) {
     const std::string pod = "p" + std::to_string(i);
     switch (i % 5) {
       case 0:
