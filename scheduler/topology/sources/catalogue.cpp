@@ -103,7 +103,7 @@ Result<Catalogue> Catalogue::load(const std::filesystem::path& folder) {
   }
   if (error) return Error{folder.string() + ": " + error.message() + "; allowed: a folder of machine files"};
   // The order of a folder is not the same everywhere.
-  std::sort(files.begin(), files.end());
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.stem() < b.stem(); });
   Catalogue catalogue;
   for (const std::filesystem::path& path : files) {
     auto machine = read_file(path);

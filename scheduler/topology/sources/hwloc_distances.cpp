@@ -88,7 +88,8 @@ GpuLink& link_between(Machine& machine, int a, int b) {
   return *machine.gpu_links.insert(place, wanted);
 }
 
-void apply_nvlinks(const HwlocDistances& distances, const std::map<std::string, int>& gpu_of_object, Machine& machine) {
+void apply_nvlinks(const HwlocDistances& distances, const std::map<std::string, int>& gpu_of_object, Reading& reading) {
+  Machine& machine = reading.machine;
   const std::size_t count = distances.objects.size();
   ObjectGpus gpu_at;
   for (const std::string& object : distances.objects) {
@@ -97,6 +98,9 @@ void apply_nvlinks(const HwlocDistances& distances, const std::map<std::string, 
     gpu_at.push_back(os_device && found != gpu_of_object.end() ? std::optional(found->second) : std::nullopt);
   }
   const std::vector<int> fabric = fabrics(distances, gpu_at);
+  if (std::any_of(fabric.begin(), fabric.end(), [](int id) { return id > 0; })) {
+    reading.notes.push_back("the file shows no links between groups of NVSwitches: their GPUs count as apart");
+  }
   std::vector<int> ports(count, 0);
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t b = 0; b < count && gpu_at[a]; ++b) {
@@ -123,7 +127,7 @@ Status apply_distances(const HwlocDistances& distances, const std::map<std::stri
                        Reading& reading) {
   if (distances.name == "NUMALatency") return apply_latency(distances, reading.machine);
   if (distances.name == "NVLinkBandwidth") {
-    apply_nvlinks(distances, gpu_of_object, reading.machine);
+    apply_nvlinks(distances, gpu_of_object, reading);
   } else if (distances.name == "XGMIBandwidth") {
     reading.notes.push_back("XGMI links are left out: only NVLinks and PCIe are known here");
   }
