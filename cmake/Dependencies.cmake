@@ -11,6 +11,9 @@ find_package(Boost 1.74 REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_library(MORTISE_HTTPLIB cpp-httplib REQUIRED)
 add_library(mortise_httplib INTERFACE)
+# As Debian builds the library: they change the layout of its classes.
+target_compile_definitions(mortise_httplib INTERFACE
+  CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
 target_link_libraries(mortise_httplib INTERFACE ${MORTISE_HTTPLIB} OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
 if(MORTISE_TESTS)
   find_package(GTest REQUIRED)

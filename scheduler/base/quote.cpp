@@ -26,9 +26,9 @@ std::size_t utf8_length(std::string_view text) {
 
 }  // namespace
 
-std::string quote(std::string_view text) {
+std::string one_line(std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out = "\"";
+  std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text.substr(at));
     if (at + (length == 0 ? 1 : length) > kMaxShown) {
@@ -44,7 +44,11 @@ std::string quote(std::string_view text) {
       at += length;
     }
   }
-  return out + '"';
+  return out;
+}
+
+std::string quote(std::string_view text) {
+  return '"' + one_line(text) + '"';
 }
 
 }  // namespace mortise

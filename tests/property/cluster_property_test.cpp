@@ -50,9 +50,8 @@ void expect_back(Twin& twin, const Picture& before, const std::vector<Held>& mad
 }
 
 TEST(ClusterProperty, UndoRestoresWhatWasThereAtTheMark) {
-  support::for_all(500, [] {
+  test::for_all(500, [] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     Twin twin(scenario, "best-fit");
     struct Open {
       ClusterState::Mark mark;
@@ -102,9 +101,8 @@ TEST(ClusterProperty, UndoRestoresWhatWasThereAtTheMark) {
 }
 
 TEST(FragmentationProperty, EqualsTheFullSum) {
-  support::for_all(500, [] {
+  test::for_all(500, [] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     Twin twin(scenario, "best-fit");
     twin.compare_fragmentation();
     for (const Event& event : scenario.events) {
@@ -116,9 +114,8 @@ TEST(FragmentationProperty, EqualsTheFullSum) {
 
 // The distribution itself: classes in order, weights to the last bit.
 TEST(FragmentationProperty, TypicalClassesAreThoseOfTheReference) {
-  support::for_all(500, [] {
+  test::for_all(500, [] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     ClusterState cluster;
     const placement::TypicalPods typical(scenario.workload, cluster);
     const std::vector<reference::Typical> expected = reference::typical_classes(scenario.workload);

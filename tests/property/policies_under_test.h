@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scheduler/placement/policy.h"
+#include "tests/support/reference_engine.h"
 
 namespace mortise::property {
 
@@ -19,16 +20,11 @@ inline std::vector<std::string> spellings() {
   return all;
 }
 
-/// Those with a published definition, which the reference engine has too.
-inline std::vector<std::string> published_spellings() {
-  std::vector<std::string> published;
-  for (const std::string& spelling : spellings()) {
-    const std::string name = spelling.substr(0, spelling.find(':'));
-    for (const placement::PolicyInfo& row : placement::policy_table()) {
-      if (row.name == name && !row.own) published.push_back(spelling);
-    }
-  }
-  return published;
+/// Those the reference engine has, too.
+inline std::vector<std::string> reference_spellings() {
+  std::vector<std::string> known = spellings();
+  std::erase_if(known, [](const std::string& spelling) { return !reference::parse_rules(spelling); });
+  return known;
 }
 
 /// A spelling as the name of a test case.

@@ -131,9 +131,8 @@ class Watch {
 class PolicyContract : public testing::TestWithParam<std::string> {};
 
 TEST_P(PolicyContract, ScoresInRangePlacesOnlyWherePossibleAndRepeatsItself) {
-  support::for_all(100, [&] {
+  test::for_all(100, [&] {
     const Scenario scenario = any_scenario();
-    RC_LOG() << scenario;
     Watch one(scenario, GetParam());
     Watch two(scenario, GetParam());
     std::uint64_t names = 0;
@@ -156,23 +155,36 @@ TEST_P(PolicyContract, ScoresInRangePlacesOnlyWherePossibleAndRepeatsItself) {
 INSTANTIATE_TEST_SUITE_P(Table, PolicyContract, testing::ValuesIn(all_spellings()),
                          [](const auto& each) { return case_name(each.param); });
 
-// A policy added to itself orders nodes as it does alone, and takes its own ties and devices.
-TEST(WeightedSum, OfAPolicyWithItselfIsThatPolicy) {
-  for (const placement::PolicyInfo& row : placement::policy_table()) {
-    support::for_all(50, [&] {
-      const Scenario scenario = any_scenario();
-      RC_LOG() << scenario;
-      const std::string name(row.name);
-      Watch alone(scenario, name);
-      Watch doubled(scenario, name + "+2*" + name);
-      std::uint64_t names = 0;
-      for (const Event& event : scenario.events) {
-        if (!event.arrival) continue;
-        PodRequest pod = event.pod;
-        pod.name = "pod-" + std::to_string(names++);
-        RC_ASSERT(alone.arrive(pod) == doubled.arrive(pod));
+// The two spellings decide alike.
+void expect_alike(const std::string& one, const std::string& other) {
+  test::for_all(50, [&] {
+    const Scenario scenario = any_scenario();
+    RC_LOG() << one << " and " << other;
+    Watch first(scenario, one);
+    Watch second(scenario, other);
+    std::uint64_t names = 0;
+    for (const Event& event : scenario.events) {
+      if (!event.arrival) {
+        first.depart(event.which);
+        second.depart(event.which);
+        continue;
       }
-    });
+      PodRequest pod = event.pod;
+      pod.name = "pod-" + std::to_string(names++);
+      RC_ASSERT(first.arrive(pod) == second.arrive(pod));
+    }
+  });
+}
+
+TEST(WeightedSum, OfAPolicyWithItselfIsThatPolicy) {
+  for (const std::string& spelling : spellings()) expect_alike(spelling, spelling + "+2*" + spelling);
+}
+
+// first-fit scores all nodes alike, so only the other term tells nodes apart.
+TEST(WeightedSum, AddingAPolicyThatLikesAllNodesChangesNothing) {
+  for (const placement::PolicyInfo& row : placement::policy_table()) {
+    const std::string name(row.name);
+    expect_alike(name, "3*" + name + "+first-fit");
   }
 }
 
@@ -183,6 +195,7 @@ TEST(PolicyTable, RowsAreNamedOnceAndCanBeMade) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_FALSE(row.description.empty()) << row.name;
     EXPECT_TRUE(placement::make_policy(row.name, typical).ok()) << row.name;
+    EXPECT_TRUE(row.own || reference::parse_rules(row.name)) << row.name << " is published, but has no reference";
   }
   for (const char* published :
        {"random", "first-fit", "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd"}) {

@@ -20,7 +20,7 @@ struct Event {
   bool arrival = true;
   placement::PodRequest pod;  ///< of an arrival; names are given when it is run
   std::uint32_t copies = 1;   ///< of an arrival: as many pods of this kind, one after the other
-  std::uint32_t which = 0;    ///< of a departure: one of the pods held then
+  std::uint32_t which = 0;    ///< of a departure: which of the pods held then
 };
 
 /// A small cluster, the workload that is typical of it, and what happens to it.
@@ -31,8 +31,8 @@ struct Scenario {
   std::uint64_t seed = 0;
 };
 
-/// To be called inside a property: draws 1 to 12 nodes and up to 60 events. Amounts come from small sets, so that equal
-/// scores, exact fits and full nodes are frequent.
+/// To be called inside a property: draws 1 to 12 nodes, up to 10 kinds of pods and up to 60 events. Amounts come from
+/// small sets, so that equal states, equal scores, exact fits and full nodes are frequent.
 Scenario any_scenario();
 /// A number below `bound`, to be called inside a property.
 std::uint32_t any_below(std::uint32_t bound);

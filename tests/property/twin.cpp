@@ -26,7 +26,7 @@ reference::Engine reference_engine(const Scenario& scenario, std::string_view po
   return {*rules, reference::typical_classes(scenario.workload), scenario.seed};
 }
 
-std::string to_text(const std::optional<Choice>& choice) {
+std::string choice_text(const std::optional<Choice>& choice) {
   if (!choice) return "rejected";
   return "node " + std::to_string(choice->node) + " " + to_text(choice->devices);
 }
@@ -76,7 +76,7 @@ std::string to_text(const std::vector<int>& devices) {
 
 std::string to_text(const Decision& decision) {
   if (std::holds_alternative<placement::Wait>(decision)) return "wait";
-  return to_text(as_choice(decision));
+  return choice_text(as_choice(decision));
 }
 
 std::vector<int> to_list(const placement::DeviceSet& devices) {
@@ -125,7 +125,7 @@ Decision Twin::plan(const PodRequest& pod) {
   const std::optional<Choice> expected = reference_.choose(nodes_, pod);
   Decision decision = engine_->plan(pod);
   if (std::holds_alternative<placement::Wait>(decision) || as_choice(decision) != expected) {
-    fail(pod.name + " (" + to_text(pod) + "): engine " + to_text(decision) + ", reference " + to_text(expected));
+    fail(pod.name + " (" + to_text(pod) + "): engine " + to_text(decision) + ", reference " + choice_text(expected));
   }
   if (as_choice(engine_->plan(pod)) != expected) fail(pod.name + ": planned twice, answered differently");
   compare_candidates(pod, decision);

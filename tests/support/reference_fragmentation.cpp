@@ -18,6 +18,9 @@ bool larger_class(const PodClass& a, const PodClass& b) {
   return std::tie(a.cpu, a.gpu_milli, a.gpus, a.gpu_spec) > std::tie(b.cpu, b.gpu_milli, b.gpus, b.gpu_spec);
 }
 
+// Kubernetes counts a pod that asks for no CPU as this much when it compares pods.
+constexpr MilliCpu kCpuOfNoRequest = 100;
+
 struct Counted {
   PodClass pod;
   std::int64_t count = 0;
@@ -74,7 +77,8 @@ MilliGpu Left::milli() const {
 
 std::vector<Typical> typical_classes(std::span<const PodClass> pods) {
   std::vector<Counted> counted;
-  for (const PodClass& pod : pods) {
+  for (PodClass pod : pods) {
+    if (pod.cpu == 0) pod.cpu = kCpuOfNoRequest;
     auto found = std::find_if(counted.begin(), counted.end(), [&](const Counted& c) { return same_class(c.pod, pod); });
     if (found == counted.end()) found = counted.insert(found, {pod, 0});
     ++found->count;

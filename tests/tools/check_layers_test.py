@@ -74,6 +74,12 @@ class CheckLayersTest(unittest.TestCase):
     def test_include_must_be_relative_to_the_root(self):
         self.expect_one(self.plan_with('"plan.h"'), "plan.cpp:2:", "not a file")
 
+    def test_generated_header_must_be_a_byproduct_of_the_build(self):
+        include = {"sim/replay.cpp": '#include "sim/version.h"\n'}
+        self.expect_one(include, "sim/version.h", "not a file")
+        rule = 'add_custom_target(version COMMAND x BYPRODUCTS "${generated}/sim/version.h")\n'
+        self.assertEqual(self.violations({**include, "sim/CMakeLists.txt": CLEAN["sim/CMakeLists.txt"] + rule}), [])
+
     def test_folder_without_layer_is_named(self):
         self.expect_one({"scheduler/new/thing.h": "#pragma once\n"}, "scheduler/new/thing.h", "no layer")
 

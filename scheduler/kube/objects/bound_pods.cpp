@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scheduler/base/quote.h"
+#include "traces/limits.h"
 
 namespace mortise::kube {
 namespace {
@@ -17,10 +18,6 @@ using placement::DeviceSet;
 using placement::kMaxDevices;
 using placement::NodeSpec;
 using placement::PodRequest;
-
-// As for nodes: above any machine, and sums over a cluster stay within 64 bits.
-constexpr MilliCpu kMaxHeldCpu = 1'000'000'000;
-constexpr Bytes kMaxHeldMemory = Bytes{1} << 50;
 
 /// What the pods of one node hold so far.
 struct Held {
@@ -50,17 +47,18 @@ void take(Held& held, const PodRequest& request, const DeviceSet& devices) {
 }
 
 bool beyond_any_bound(const Held& held, const PodRequest& request) {
-  return request.cpu > kMaxHeldCpu - held.cpu || request.memory > kMaxHeldMemory - held.memory;
+  return request.cpu > traces::kMaxCpuMilli - held.cpu || request.memory > traces::kMaxMemoryMib * kMiB - held.memory;
 }
 
-/// Adds devices until the pod fits; the node lost them after the pods had started. Empty: too many.
+/// Devices for a pod whose own are not known. Adds as many as lack: the node lost them after its pods had started.
+/// Empty: more than any node has.
 std::optional<DeviceSet> devices_for(Held& held, const PodRequest& request) {
-  while (true) {
-    const auto devices = lowest_devices(held.free, request);
-    if (devices) return devices;
-    if (held.free.size() == static_cast<std::size_t>(kMaxDevices)) return std::nullopt;
-    held.free.push_back(static_cast<std::int16_t>(kWholeGpu));
-  }
+  const auto fitting =
+      std::count_if(held.free.begin(), held.free.end(), [&](std::int16_t left) { return left >= request.gpu_milli; });
+  const auto lacking = std::max<std::int64_t>(0, request.gpus - fitting);
+  if (lacking > kMaxDevices - static_cast<std::int64_t>(held.free.size())) return std::nullopt;
+  held.free.insert(held.free.end(), static_cast<std::size_t>(lacking), static_cast<std::int16_t>(kWholeGpu));
+  return lowest_devices(held.free, request);
 }
 
 void count_as_full(NodeSpec& node, const Held& held, Notes& notes) {
@@ -75,7 +73,7 @@ void count_as_full(NodeSpec& node, const Held& held, Notes& notes) {
   raise(node.memory, held.memory, "bytes of memory");
   raise(node.pods, held.pods, "pods");
   raise(node.gpus, static_cast<std::int32_t>(held.free.size()), "GPUs");
-  if (!what.empty()) notes.add("node " + quote(node.name) + " counts as full: its pods hold more than it has: " + what);
+  if (!what.empty()) notes.add("node " + quote(node.name) + " holds more than it has and counts as full: " + what);
 }
 
 }  // namespace
@@ -115,10 +113,14 @@ void settle_bound_pods(ClusterFile& file, Notes& notes) {
     held[n].free.assign(static_cast<std::size_t>(file.nodes[n].gpus), static_cast<std::int16_t>(kWholeGpu));
   }
   std::vector<bool> dropped(file.pods.size(), false);
-  const auto book = [&](std::size_t i, const std::optional<DeviceSet>& devices) {
+  const auto book = [&](std::size_t i) {
     const BoundPod& pod = file.pods[i];
     const std::size_t n = index.at(pod.node);
-    if (devices && !beyond_any_bound(held[n], pod.request)) return take(held[n], pod.request, *devices);
+    std::optional<DeviceSet> devices;
+    if (!beyond_any_bound(held[n], pod.request)) {
+      devices = pod.devices.empty() ? devices_for(held[n], pod.request) : pod.devices;
+    }
+    if (devices) return take(held[n], pod.request, *devices);
     dropped[i] = true;
     close_node(file.nodes[n], pod.request.ns + "/" + pod.request.name, "more than any node has", notes);
   };
@@ -128,7 +130,7 @@ void settle_bound_pods(ClusterFile& file, Notes& notes) {
     if (pod.devices.empty()) continue;
     const Held& now = held[index.at(pod.node)];
     if (pod.devices.size() == pod.request.gpus && has_room(now, pod.devices, pod.request.gpu_milli)) {
-      book(i, pod.devices);
+      book(i);
       continue;
     }
     pod.devices = {};
@@ -137,8 +139,7 @@ void settle_bound_pods(ClusterFile& file, Notes& notes) {
               "; the lowest free ones count instead");
   }
   for (const std::size_t i : booking_order(file.pods)) {
-    const BoundPod& pod = file.pods[i];
-    if (pod.devices.empty()) book(i, devices_for(held[index.at(pod.node)], pod.request));
+    if (file.pods[i].devices.empty()) book(i);
   }
 
   for (std::size_t n = 0; n < file.nodes.size(); ++n) count_as_full(file.nodes[n], held[n], notes);

@@ -14,7 +14,7 @@ Field::Field(const json* value, std::string path, std::optional<Error>* mistake)
 
 void Field::complain(std::string_view expected) const {
   if (mistake_->has_value()) return;
-  const std::string what = path_.empty() ? "the object" : path_;
+  const std::string what = path_.empty() ? "the document" : path_;
   *mistake_ =
       Error{what + " must be " + std::string(expected) + ", not " +
             (value_->is_number() ? "the number " + value_->dump() : std::string("of type ") + value_->type_name())};

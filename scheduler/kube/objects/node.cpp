@@ -12,21 +12,20 @@
 #include "scheduler/kube/objects/field.h"
 #include "scheduler/kube/objects/json_text.h"
 #include "scheduler/kube/objects/resources.h"
+#include "traces/limits.h"
 
 namespace mortise::kube {
 namespace {
 
 constexpr std::int64_t kDefaultPods = 110;  // kubelet's default
-// Far above any machine; keeps sums over a cluster within 64 bits.
-constexpr std::int64_t kMaxMilliCpu = 1'000'000'000;
-constexpr std::int64_t kMaxMemory = std::int64_t{1} << 50;
 
+/// The most that is believed of a node; sums over a cluster then stay within 64 bits.
 std::int64_t largest(Meaning meaning) {
   switch (meaning) {
     case Meaning::kCpu:
-      return kMaxMilliCpu;
+      return traces::kMaxCpuMilli;
     case Meaning::kMemory:
-      return kMaxMemory;
+      return traces::kMaxMemoryMib * kMiB;
     case Meaning::kGpus:
     case Meaning::kGpuShare:
       return placement::kMaxDevices;

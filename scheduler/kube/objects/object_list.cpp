@@ -46,23 +46,26 @@ bool is_core(const json& object) {
   return version.empty() || version == "v1";
 }
 
-std::int64_t label_number(const Node& node, const char* label) {
-  const auto found = node.labels.find(label);
-  if (found == node.labels.end()) return 0;
+std::int64_t number_in(const std::map<std::string, std::string>& texts, const char* key) {
+  const auto found = texts.find(key);
+  if (found == texts.end()) return 0;
   const Result<Quantity> number = Quantity::parse(found->second);
   return number ? number->rounded_up() : 0;
 }
 
-/// Differences between a node's labels and its resources that change what the count of GPUs means.
-void note_gpu_labels(const Node& node, const placement::NodeSpec& spec, Notes& notes) {
-  if (spec.gpus == 0 && label_number(node, "nvidia.com/gpu.count") > 0) {
-    notes.add_one_of("nodes with GPUs by label nvidia.com/gpu.count but none allocatable as nvidia.com/gpu count 0",
-                     node.name);
-  }
-  if (spec.gpus > 0 && label_number(node, "nvidia.com/gpu.replicas") > 1) {
+/// Says where a node's count of GPUs is not what its labels or its capacity let one expect.
+void note_gpu_count(const Node& node, const placement::NodeSpec& spec, Notes& notes) {
+  if (number_in(node.capacity, "nvidia.com/gpu") > spec.gpus) {
+    notes.add_one_of("nodes with fewer nvidia.com/gpu allocatable than capacity count the allocatable ones", node.name);
+  } else if (spec.gpus == 0 && number_in(node.labels, "nvidia.com/gpu.count") > 0) {
+    notes.add_one_of(
+        "nodes with GPUs by their label nvidia.com/gpu.count but no nvidia.com/gpu in their status count "
+        "as without GPUs",
+        node.name);
+  } else if (spec.gpus > 0 && number_in(node.labels, "nvidia.com/gpu.replicas") > 1) {
     notes.add_one_of(
         "nodes whose nvidia.com/gpu are replicas of shared GPUs (label nvidia.com/gpu.replicas) count "
-        "each as a GPU",
+        "each replica as a GPU",
         node.name);
   }
 }
@@ -72,20 +75,21 @@ void note_gpu_labels(const Node& node, const placement::NodeSpec& spec, Notes& n
 Status ObjectList::add_document(const json& document, const std::string& where) {
   if (document.is_null()) return ok_status();  // an empty YAML document
   if (document.is_array()) return add_list(document, {}, where);
-  return add_object(document, {}, where);
+  return add_object(document, {}, false, where);
 }
 
 Status ObjectList::add_list(const json& list, std::string_view item_kind, const std::string& where) {
   if (list.is_null()) return ok_status();
   if (!list.is_array()) return Error{where + "items must be an array"};
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const Status added = add_object(list[i], item_kind, where + "items[" + std::to_string(i) + "]: ");
+    const Status added = add_object(list[i], item_kind, true, where + "items[" + std::to_string(i) + "]: ");
     if (!added) return added;
   }
   return ok_status();
 }
 
-Status ObjectList::add_object(const json& object, std::string_view default_kind, const std::string& where) {
+Status ObjectList::add_object(const json& object, std::string_view default_kind, bool in_list,
+                              const std::string& where) {
   if (!object.is_object()) return Error{where + "must be a Kubernetes object; " + std::string(kAllowed)};
   std::string kind = text_member(object, "kind");
   if (kind.empty()) kind = default_kind;
@@ -94,6 +98,7 @@ Status ObjectList::add_object(const json& object, std::string_view default_kind,
   if (is_core(object)) {
     if (kind == "Node") return add_node(object, where);
     if (kind == "Pod") return add_pod(object, where);
+    if (in_list && kind.ends_with("List")) return Error{where + "a list inside a list; " + std::string(kAllowed)};
     if (kind == "List") return add_list(member(object, "items"), {}, where);
     if (kind == "NodeList") return add_list(member(object, "items"), "Node", where);
     if (kind == "PodList") return add_list(member(object, "items"), "Pod", where);
@@ -112,7 +117,7 @@ Status ObjectList::add_node(const json& object, const std::string& where) {
   if (!node_index_.emplace(node->name, cluster_.nodes.size()).second) {
     return Error{where + "node " + quote(node->name) + " appears twice; each name may appear once"};
   }
-  note_gpu_labels(*node, *spec, notes_);
+  note_gpu_count(*node, *spec, notes_);
   cluster_.nodes.push_back(*std::move(spec));
   return ok_status();
 }

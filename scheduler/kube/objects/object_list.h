@@ -24,7 +24,8 @@ class ObjectList {
 
  private:
   Status add_list(const nlohmann::json& list, std::string_view item_kind, const std::string& where);
-  Status add_object(const nlohmann::json& object, std::string_view default_kind, const std::string& where);
+  Status add_object(const nlohmann::json& object, std::string_view default_kind, bool in_list,
+                    const std::string& where);
   Status add_node(const nlohmann::json& object, const std::string& where);
   Status add_pod(const nlohmann::json& object, const std::string& where);
   void bind(const Pod& pod);

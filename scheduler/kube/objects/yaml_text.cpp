@@ -35,7 +35,12 @@ class JsonBuilder final : public YAML::EventHandler {
   }
   int line() const { return line_; }
 
-  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // At a stray "," or "]" the parser reports one empty document after another and never moves on.
+    if (mark.pos <= last_start_) throw YAML::ParserException(mark, "unexpected text");
+    last_start_ = mark.pos;
+    line_ = 0;
+  }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add(mark, nullptr); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -73,7 +78,12 @@ class JsonBuilder final : public YAML::EventHandler {
     open_.back().has_key = true;
   }
 
+  void note_start(const YAML::Mark& mark) {
+    if (line_ == 0) line_ = mark.line + 1;
+  }
+
   void open(const YAML::Mark& mark, json empty) {
+    note_start(mark);
     if (key_expected()) throw YAML::ParserException(mark, "a key must be plain text");
     open_.push_back({std::move(empty), {}, false});
   }
@@ -85,6 +95,7 @@ class JsonBuilder final : public YAML::EventHandler {
   }
 
   void add(const YAML::Mark& mark, json value) {
+    note_start(mark);
     if (key_expected()) throw YAML::ParserException(mark, "a key must be plain text");
     put(std::move(value));
   }
@@ -106,6 +117,7 @@ class JsonBuilder final : public YAML::EventHandler {
   std::vector<Collection> open_;
   json document_;
   int line_ = 0;
+  int last_start_ = -1;
 };
 
 }  // namespace
@@ -120,7 +132,8 @@ Status read_yaml_text(const std::string& text, std::string_view file, const Docu
       if (const Status used = use(document, builder.line()); !used) return used;
     }
   } catch (const YAML::Exception& mistake) {
-    return Error{std::string(file) + ":" + std::to_string(mistake.mark.line + 1) + ": not valid YAML: " + mistake.msg};
+    return Error{std::string(file) + ":" + std::to_string(mistake.mark.line + 1) +
+                 ": not valid YAML: " + one_line(mistake.msg)};
   }
   return ok_status();
 }

@@ -9,7 +9,7 @@
 
 namespace mortise::kube {
 
-/// Gets one document and the line it starts on; an error ends the reading.
+/// Gets one document and the line its content starts on; an error ends the reading.
 using DocumentSink = std::function<Status(const nlohmann::json& document, int line)>;
 
 /// Hands each document of a YAML stream on as the JSON value it stands for. Quoted scalars are strings; plain ones

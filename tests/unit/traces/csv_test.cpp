@@ -10,7 +10,6 @@
 namespace mortise::traces {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 

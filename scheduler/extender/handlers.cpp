@@ -1,0 +1,290 @@
+#include "scheduler/extender/handlers.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+namespace mortise::extender {
+namespace {
+
+using placement::Decision;
+using placement::NodeAnswer;
+using placement::Placed;
+using placement::PodRequest;
+using placement::Reason;
+
+/// How often one node is answered before it is taken for refused.
+constexpr int kAsksPerPlan = 2;
+constexpr std::int64_t kMaxPriority = 10;  // MaxExtenderPriority
+
+constexpr std::string_view kDecisiveText = "Decisive: another node chosen";
+constexpr std::string_view kBoundText = "Bound: the pod is bound to another node";
+
+// FilterResult::reasons holds the texts of placement's reasons in their order, then these.
+constexpr std::uint8_t kDecisive = placement::kReasonCount;
+constexpr std::uint8_t kBoundElsewhere = kDecisive + 1;
+constexpr std::uint8_t kInvalid = kDecisive + 2;
+
+std::vector<std::string> reason_texts(const std::string& invalid) {
+  std::vector<std::string> texts;
+  texts.reserve(kInvalid + 1);
+  for (int i = 0; i < placement::kReasonCount; ++i) texts.emplace_back(reason_text(static_cast<Reason>(i)));
+  texts.emplace_back(kDecisiveText);
+  texts.emplace_back(kBoundText);
+  texts.push_back(invalid);
+  return texts;
+}
+
+void reject(NodeVerdict& node, Reason reason) {
+  node.verdict = is_unresolvable(reason) ? Verdict::kUnresolvable : Verdict::kFailed;
+  node.reason = static_cast<std::uint8_t>(reason);
+}
+
+bool is_feasible(std::span<const NodeAnswer> answers, NodeId node) {
+  return std::any_of(answers.begin(), answers.end(),
+                     [&](const NodeAnswer& a) { return a.node == node && a.reason == Reason::kNone; });
+}
+
+bool same_namespace(std::string_view a, std::string_view b) {
+  const auto or_default = [](std::string_view ns) { return ns.empty() ? std::string_view("default") : ns; };
+  return or_default(a) == or_default(b);
+}
+
+/// 0..10 for every feasible node: the policy's choice gets 10, the others their place between the worst and the best
+/// score, at most 9, so that the choice stands out even where ten steps cannot tell two scores apart. A larger score
+/// never gets less. What does not fit gets 0.
+std::int64_t advisory_priority(const NodeAnswer& answer, NodeId best, placement::Score low, placement::Score high) {
+  if (answer.reason != Reason::kNone) return 0;
+  if (answer.node == best) return kMaxPriority;
+  if (high == low) return kMaxPriority - 1;
+  return (kMaxPriority - 1) * (std::int64_t{answer.score} - low) / (std::int64_t{high} - low);
+}
+
+}  // namespace
+
+void Handlers::adopt(const PodRequest& pod, std::string_view node) {
+  if (!pod.uid.empty()) bound_.insert_or_assign(pod.uid, BoundPod{pod.ns, pod.name, std::string(node)});
+}
+
+Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
+  Asked out;
+  out.nodes.reserve(asked.size());
+  out.known.reserve(asked.size());
+  out.at.reserve(asked.size());
+  first_entry_.resize(cluster_.node_count());
+  std::unordered_map<std::string_view, std::uint32_t> unknown;
+  for (const AskedNode& node : asked) {
+    const auto id = node.name.empty() ? std::nullopt : cluster_.find_node(node.name);
+    std::uint32_t& entry = id ? first_entry_[id->index()] : unknown[node.name];
+    if (entry == 0) {
+      out.nodes.push_back({node.name, {}});
+      entry = static_cast<std::uint32_t>(out.nodes.size());
+      if (!node.name.empty()) ++out.named;
+      if (id) {
+        out.known.push_back(*id);
+        out.at.push_back(entry - 1);
+      }
+    }
+    NodeVerdict& verdict = out.nodes[entry - 1];
+    if (node.object.empty()) verdict.by_name = true;
+    if (verdict.object.empty()) verdict.object = node.object;
+  }
+  for (const NodeId id : out.known) first_entry_[id.index()] = 0;
+  return out;
+}
+
+/// Null for a pod without UID: there is nothing to know it by.
+AskedPod* Handlers::remember(const PodRequest& pod) {
+  if (pod.uid.empty()) return nullptr;
+  AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
+  memory.request = pod;
+  return &memory;
+}
+
+const Handlers::BoundPod* Handlers::find_bound(std::string_view uid) const {
+  const auto found = bound_.find(uid);
+  return found == bound_.end() ? nullptr : &found->second;
+}
+
+/// The decisive answer. `counts` is false for a question that must leave no trace.
+Handlers::Choice Handlers::choose(const PodRequest& pod, AskedPod* memory, Answers answers, const Placed& best,
+                                  bool counts) {
+  if (memory == nullptr) return {best};
+  Choice choice;
+  if (memory->plan && is_feasible(answers, memory->plan->node)) {
+    if (!counts) return {*memory->plan};
+    if (memory->asks < kAsksPerPlan) {
+      ++memory->asks;
+      return {*memory->plan};
+    }
+    memory->set_aside(memory->plan->node, clock_.now());
+    choice.refused = true;
+  }
+  choice.placed = best_not_aside(pod, *memory, answers, best);
+  if (counts) {
+    memory->plan = choice.placed;
+    memory->asks = 1;
+  }
+  return choice;
+}
+
+/// When every feasible node is set aside, the one whose time ends first: an answer that may be refused again is
+/// better than leaving a pod pending that fits.
+Placed Handlers::best_not_aside(const PodRequest& pod, const AskedPod& memory, Answers answers, const Placed& best) {
+  const Nanoseconds now = clock_.now();
+  if (!memory.aside_until(best.node, now)) return best;
+  std::vector<NodeId> allowed;
+  std::vector<std::tuple<Nanoseconds, std::uint64_t, NodeId>> aside;
+  for (const NodeAnswer& answer : answers) {
+    if (answer.reason != Reason::kNone) continue;
+    if (const auto until = memory.aside_until(answer.node, now)) {
+      aside.emplace_back(*until, cluster_.node_rank(answer.node), answer.node);
+    } else {
+      allowed.push_back(answer.node);
+    }
+  }
+  if (allowed.empty()) allowed.push_back(std::get<NodeId>(*std::min_element(aside.begin(), aside.end())));
+  const Decision decision = engine_.plan(pod, allowed);
+  const auto* placed = std::get_if<Placed>(&decision);
+  return placed != nullptr ? *placed : best;
+}
+
+FilterAnswer Handlers::filter(const PodQuestion& question) {
+  Asked asked = collect(question.args.nodes);
+  FilterAnswer answer;
+  answer.result.has_names = question.args.has_names;
+  answer.result.has_nodes = question.args.has_nodes;
+  answer.result.reasons = reason_texts(question.invalid);
+  if (!question.invalid.empty()) {
+    answer.outcome = Outcome::kInvalid;
+    for (NodeVerdict& node : asked.nodes) {
+      node.verdict = Verdict::kUnresolvable;
+      node.reason = kInvalid;
+    }
+  } else if (const BoundPod* bound = find_bound(question.pod.uid)) {
+    answer.outcome = Outcome::kBound;
+    for (NodeVerdict& node : asked.nodes) {
+      if (node.name == bound->node) continue;
+      node.verdict = Verdict::kUnresolvable;
+      node.reason = kBoundElsewhere;
+    }
+  } else if (question.unmanaged()) {
+    answer.outcome = Outcome::kUnmanaged;
+    remember(question.pod);
+    for (NodeVerdict& node : asked.nodes) {
+      if (node.name.empty()) reject(node, Reason::kUnknownNode);
+    }
+  } else {
+    filter_managed(question, asked, answer);
+  }
+  answer.result.nodes = std::move(asked.nodes);
+  return answer;
+}
+
+void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer) {
+  AskedPod* memory = remember(question.pod);
+  std::vector<NodeAnswer> answers;
+  answers.reserve(asked.known.size());
+  const Decision decision = engine_.plan(question.pod, asked.known, &answers);
+  for (NodeVerdict& node : asked.nodes) reject(node, Reason::kUnknownNode);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    NodeVerdict& node = asked.nodes[asked.at[i]];
+    node.verdict = Verdict::kPassed;
+    if (answers[i].reason != Reason::kNone) reject(node, answers[i].reason);
+  }
+  const auto* best = std::get_if<Placed>(&decision);
+  if (best == nullptr) {
+    answer.outcome = Outcome::kRejected;
+    const auto* rejected = std::get_if<placement::Rejected>(&decision);
+    const bool judged = rejected != nullptr && !answers.empty();
+    answer.main_reason = judged ? rejected->main_reason : Reason::kUnknownNode;
+    return;
+  }
+  // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan.
+  if (!question.decisive || asked.named == 1) return;
+  const Choice choice = choose(question.pod, memory, answers, *best, true);
+  answer.refused = choice.refused;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    NodeVerdict& node = asked.nodes[asked.at[i]];
+    if (node.verdict != Verdict::kPassed || answers[i].node == choice.placed.node) continue;
+    node.verdict = Verdict::kFailed;
+    node.reason = kDecisive;
+  }
+}
+
+std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
+  const Asked asked = collect(question.args.nodes);
+  std::vector<HostPriority> priorities;
+  priorities.reserve(asked.nodes.size());
+  for (const NodeVerdict& node : asked.nodes) priorities.push_back({node.name, 0});
+  if (!question.invalid.empty() || question.unmanaged()) return priorities;
+  if (const BoundPod* bound = find_bound(question.pod.uid)) {
+    for (HostPriority& entry : priorities) {
+      if (entry.host == bound->node) entry.score = kMaxPriority;
+    }
+    return priorities;
+  }
+  std::vector<NodeAnswer> answers;
+  answers.reserve(asked.known.size());
+  const Decision decision = engine_.plan(question.pod, asked.known, &answers);
+  const auto* best = std::get_if<Placed>(&decision);
+  if (best == nullptr) return priorities;
+  if (question.decisive) {
+    AskedPod* memory = asked_pods_.find(question.pod.uid, clock_.now());
+    const NodeId chosen = choose(question.pod, memory, answers, *best, false).placed.node;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i].node == chosen) priorities[asked.at[i]].score = kMaxPriority;
+    }
+    return priorities;
+  }
+  placement::Score low = best->score;
+  for (const NodeAnswer& answer : answers) {
+    if (answer.reason == Reason::kNone) low = std::min(low, answer.score);
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    priorities[asked.at[i]].score = advisory_priority(answers[i], best->node, low, best->score);
+  }
+  return priorities;
+}
+
+std::string Handlers::bind(const BindingArgs& args) {
+  const std::string who = "pod " + args.pod_namespace + "/" + args.pod_name + " (UID " + args.pod_uid + ")";
+  if (args.node.empty()) return who + ": no Node given";
+  const auto names_differ = [&](std::string_view ns, std::string_view name) {
+    return name != args.pod_name || !same_namespace(ns, args.pod_namespace);
+  };
+  if (const BoundPod* bound = find_bound(args.pod_uid)) {
+    if (names_differ(bound->ns, bound->name)) return who + ": this UID belongs to " + bound->ns + "/" + bound->name;
+    if (bound->node != args.node) return who + " is already bound to node " + bound->node;
+    return {};
+  }
+  const AskedPod* memory = asked_pods_.find(args.pod_uid, clock_.now());
+  if (memory == nullptr) return who + " is not known: no filter for it in the last 10 minutes";
+  const PodRequest& pod = memory->request;
+  if (names_differ(pod.ns, pod.name)) return who + ": this UID belongs to " + pod.ns + "/" + pod.name;
+  const auto node = cluster_.find_node(args.node);
+  std::string error = node ? take_place(pod, memory->plan, *node) : "node " + args.node + " is not known";
+  // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
+  if (!error.empty() && pod.gpus > 0) return who + ": " + error;
+  bound_.insert_or_assign(args.pod_uid, BoundPod{pod.ns, pod.name, args.node});
+  asked_pods_.erase(args.pod_uid);
+  return {};
+}
+
+/// The plan's own devices while they are free, else the policy's choice on this node now.
+std::string Handlers::take_place(const PodRequest& pod, const std::optional<Placed>& plan, NodeId node) {
+  if (plan && plan->node == node && engine_.commit(pod, *plan).ok()) return {};
+  const Decision decision = engine_.plan(pod, {&node, 1});
+  const auto* placed = std::get_if<Placed>(&decision);
+  if (placed == nullptr) {
+    const auto* rejected = std::get_if<placement::Rejected>(&decision);
+    const Reason reason = rejected != nullptr ? rejected->main_reason : Reason::kNodeBlocked;
+    return "does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason));
+  }
+  const auto committed = engine_.commit(pod, *placed);
+  return committed.ok() ? std::string() : committed.message();
+}
+
+}  // namespace mortise::extender

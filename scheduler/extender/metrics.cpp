@@ -1,0 +1,117 @@
+#include "scheduler/extender/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <string_view>
+
+namespace mortise::extender {
+namespace {
+
+constexpr std::array<std::string_view, kVerbCount> kVerbs = {"filter", "prioritize", "bind"};
+constexpr std::array<std::string_view, 5> kOutcomes = {"placed", "rejected", "unmanaged", "invalid", "bound"};
+
+/// From a warm answer about a few nodes to the scheduler's default timeout.
+const prometheus::Histogram::BucketBoundaries kSeconds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
+                                                          0.025,  0.05,    0.1,    0.25,  0.5,    1,     5};
+
+}  // namespace
+
+struct Metrics::Impl {
+  prometheus::Registry registry;
+  std::array<prometheus::Counter*, kVerbCount> ok{};
+  std::array<prometheus::Counter*, kVerbCount> failed{};
+  std::array<prometheus::Histogram*, kVerbCount> seconds{};
+  std::array<prometheus::Counter*, kOutcomes.size()> outcomes{};
+  std::array<prometheus::Counter*, placement::kReasonCount> rejections{};
+  prometheus::Counter* refused = nullptr;
+  prometheus::Gauge* nodes = nullptr;
+  prometheus::Gauge* gpus = nullptr;
+  prometheus::Gauge* gpus_used = nullptr;
+  prometheus::Gauge* fragmentation = nullptr;
+
+  prometheus::Family<prometheus::Counter>& counter(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  prometheus::Gauge* gauge(const char* name, const char* help) {
+    return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+  }
+  void add_requests();
+  void add_decisions();
+};
+
+// Every series exists from the start: a rate over a counter that appears with its first event misses that event.
+void Metrics::Impl::add_requests() {
+  auto& requests = counter("mortise_extender_requests_total", "Requests answered, by verb and outcome.");
+  auto& latency = prometheus::BuildHistogram()
+                      .Name("mortise_extender_request_seconds")
+                      .Help("Time from the whole request read to the answer ready, by verb.")
+                      .Register(registry);
+  for (std::size_t verb = 0; verb < kVerbs.size(); ++verb) {
+    const std::string name(kVerbs[verb]);
+    ok[verb] = &requests.Add({{"verb", name}, {"outcome", "ok"}});
+    failed[verb] = &requests.Add({{"verb", name}, {"outcome", "error"}});
+    seconds[verb] = &latency.Add({{"verb", name}}, kSeconds);
+  }
+}
+
+void Metrics::Impl::add_decisions() {
+  auto& decisions = counter("mortise_extender_decisions_total", "Pods filtered, by what was decided.");
+  for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
+    outcomes[i] = &decisions.Add({{"decision", std::string(kOutcomes[i])}});
+  }
+  auto& by_reason = counter("mortise_extender_rejections_total", "Pods for which no node passed, by the main reason.");
+  for (std::size_t i = 1; i < rejections.size(); ++i) {
+    rejections[i] = &by_reason.Add({{"reason", std::string(reason_name(static_cast<placement::Reason>(i)))}});
+  }
+  refused = &counter("mortise_answers_refused_total",
+                     "Answers given twice without the pod being bound, so that the node was set aside.")
+                 .Add({});
+}
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
+  impl_->add_requests();
+  impl_->add_decisions();
+  impl_->nodes = impl_->gauge("mortise_cluster_nodes", "Nodes known.");
+  impl_->gpus = impl_->gauge("mortise_cluster_gpus", "GPUs of the nodes known.");
+  impl_->gpus_used = impl_->gauge("mortise_cluster_gpus_used", "GPUs held by pods, shares counted as parts.");
+  impl_->fragmentation = impl_->gauge("mortise_cluster_fragmentation_gpus",
+                                      "GPUs free that a typical pod could not use (FGD measure, Weng et al. 2023).");
+}
+Metrics::~Metrics() = default;
+
+void Metrics::count_request(Verb verb, bool ok, Nanoseconds took) {
+  const auto index = static_cast<std::size_t>(verb);
+  (ok ? impl_->ok : impl_->failed)[index]->Increment();
+  impl_->seconds[index]->Observe(static_cast<double>(took) / static_cast<double>(kSecond));
+}
+
+void Metrics::count_filter(const FilterAnswer& answer) {
+  impl_->outcomes[static_cast<std::size_t>(answer.outcome)]->Increment();
+  if (answer.outcome == Outcome::kInvalid) {
+    impl_->rejections[static_cast<std::size_t>(placement::Reason::kInvalidRequest)]->Increment();
+  }
+  if (answer.outcome == Outcome::kRejected) {
+    impl_->rejections[static_cast<std::size_t>(answer.main_reason)]->Increment();
+  }
+  if (answer.refused) impl_->refused->Increment();
+}
+
+void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmentation) {
+  const auto in_gpus = [](double milli) { return milli / static_cast<double>(kWholeGpu); };
+  impl_->nodes->Set(static_cast<double>(totals.nodes));
+  impl_->gpus->Set(static_cast<double>(totals.gpus));
+  impl_->gpus_used->Set(in_gpus(static_cast<double>(totals.gpu_used)));
+  impl_->fragmentation->Set(in_gpus(fragmentation));
+}
+
+std::string Metrics::text() const {
+  return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
+}
+
+}  // namespace mortise::extender

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "scheduler/base/units.h"
+#include "scheduler/extender/handlers.h"
+#include "scheduler/placement/cluster_state.h"
+
+namespace mortise::extender {
+
+enum class Verb { kFilter, kPrioritize, kBind };
+inline constexpr int kVerbCount = 3;
+
+/// Prometheus metrics of the extender. Thread-safe.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  void count_request(Verb verb, bool ok, Nanoseconds took);
+  void count_filter(const FilterAnswer& answer);
+  /// `fragmentation` is in milli-GPU.
+  void set_cluster(const placement::ClusterTotals& totals, double fragmentation);
+  /// The text exposition format, version 0.0.4.
+  std::string text() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mortise::extender

@@ -1,0 +1,90 @@
+#include "scheduler/extender/service.h"
+
+#include <utility>
+
+#include "scheduler/extender/wire.h"
+
+namespace mortise::extender {
+namespace {
+
+/// Filter and bind carry errors in a field of their 200 answer; kube-scheduler reads no body of any other status, but
+/// prioritize has no such field.
+Reply error_reply(Verb verb, const std::string& why) {
+  const std::string text = answer_text(why);
+  switch (verb) {
+    case Verb::kFilter: {
+      FilterResult result;
+      result.error = text;
+      return {200, write_filter_result(result)};
+    }
+    case Verb::kBind:
+      return {200, write_binding_result(text)};
+    case Verb::kPrioritize:
+      break;
+  }
+  return {400, text + "\n"};
+}
+
+}  // namespace
+
+Reply Service::finish(Verb verb, Nanoseconds start, bool ok, Reply reply) {
+  metrics_.count_request(verb, ok, clock_.now() - start);
+  return reply;
+}
+
+Reply Service::refuse(Verb verb, const std::string& why) {
+  return finish(verb, clock_.now(), false, error_reply(verb, why));
+}
+
+Reply Service::filter(std::string body) {
+  const Nanoseconds start = clock_.now();
+  const Result<PodQuestion> question = read_question(body);
+  if (!question.ok()) return finish(Verb::kFilter, start, false, error_reply(Verb::kFilter, question.message()));
+  FilterAnswer answer;
+  {
+    const std::lock_guard lock(mutex_);
+    answer = handlers_.filter(*question);
+  }
+  metrics_.count_filter(answer);
+  return finish(Verb::kFilter, start, true, {200, write_filter_result(answer.result)});
+}
+
+Reply Service::prioritize(std::string body) {
+  const Nanoseconds start = clock_.now();
+  const Result<PodQuestion> question = read_question(body);
+  if (!question.ok()) {
+    return finish(Verb::kPrioritize, start, false, error_reply(Verb::kPrioritize, question.message()));
+  }
+  std::vector<HostPriority> priorities;
+  {
+    const std::lock_guard lock(mutex_);
+    priorities = handlers_.prioritize(*question);
+  }
+  return finish(Verb::kPrioritize, start, true, {200, write_priorities(priorities)});
+}
+
+Reply Service::bind(std::string body) {
+  const Nanoseconds start = clock_.now();
+  const Result<BindingArgs> args = read_binding_args(body);
+  if (!args.ok()) return finish(Verb::kBind, start, false, error_reply(Verb::kBind, args.message()));
+  std::string error;
+  {
+    const std::lock_guard lock(mutex_);
+    error = handlers_.bind(*args);
+  }
+  return finish(Verb::kBind, start, error.empty(), error_reply(Verb::kBind, error));
+}
+
+std::string Service::metrics_text() {
+  placement::ClusterTotals totals;
+  double fragmentation = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    totals = cluster_.totals();
+    fragmentation = fragmentation_.amount();
+  }
+  metrics_.set_cluster(totals, fragmentation);
+  return metrics_.text();
+}
+
+}  // namespace mortise::extender

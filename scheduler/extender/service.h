@@ -1,0 +1,47 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "scheduler/base/clock.h"
+#include "scheduler/extender/handlers.h"
+#include "scheduler/extender/metrics.h"
+#include "scheduler/placement/fragmentation.h"
+
+namespace mortise::extender {
+
+struct Reply {
+  int status = 200;
+  std::string body;
+};
+
+/// From the bytes of a request to the bytes of its answer. Thread-safe: one mutex guards the handlers, the engine and
+/// the cluster state below them; requests are read and answers written outside of it.
+class Service {
+ public:
+  /// All must outlive the service and be touched by nothing else while it serves.
+  Service(Handlers& handlers, const placement::ClusterState& cluster, placement::FragmentationMeter& fragmentation,
+          Metrics& metrics, const Clock& clock)
+      : handlers_(handlers), cluster_(cluster), fragmentation_(fragmentation), metrics_(metrics), clock_(clock) {}
+
+  Reply filter(std::string body);
+  Reply prioritize(std::string body);
+  Reply bind(std::string body);
+
+  /// The answer to a request that never reaches the handlers (too large, not allowed here).
+  Reply refuse(Verb verb, const std::string& why);
+
+  std::string metrics_text();
+
+ private:
+  Reply finish(Verb verb, Nanoseconds start, bool ok, Reply reply);
+
+  Handlers& handlers_;
+  const placement::ClusterState& cluster_;
+  placement::FragmentationMeter& fragmentation_;
+  Metrics& metrics_;
+  const Clock& clock_;
+  std::mutex mutex_;
+};
+
+}  // namespace mortise::extender

@@ -1,0 +1,64 @@
+#include "scheduler/extender/startup.h"
+
+#include <optional>
+#include <utility>
+
+#include "scheduler/placement/policy.h"
+#include "traces/formats.h"
+#include "traces/synth.h"
+#include "traces/workload.h"
+
+namespace mortise::extender {
+namespace {
+
+// Enough draws that the share of each class is settled; the published list has about as many.
+constexpr std::size_t kGeneratedPods = 8000;
+constexpr std::uint64_t kGeneratorSeed = 1;
+
+/// Which pods are typical when nobody said so: as in the published trace the policies were studied on.
+Result<traces::Trace> generated_trace() {
+  const auto profile = traces::find_profile("openb");
+  if (!profile.ok()) return profile.error();
+  // Capacity and load decide only when pods arrive, which plays no part here.
+  return traces::synth_pods(**profile, kGeneratedPods, 1000 * kWholeGpu, 1.0, kGeneratorSeed);
+}
+
+Result<placement::TypicalPods> typical_pods(const std::string& file, placement::ClusterState& cluster) {
+  const Result<traces::Trace> trace = file.empty() ? generated_trace() : traces::read_trace_file(file);
+  if (!trace.ok()) return trace.error();
+  std::vector<placement::PodClass> classes;
+  classes.reserve(trace->pods.size());
+  for (const traces::PodRecord& pod : trace->pods) {
+    classes.push_back({pod.cpu, pod.gpu_milli, pod.gpus, pod.gpu_spec, traces::split_models(pod.gpu_spec)});
+  }
+  return placement::TypicalPods(classes, cluster);
+}
+
+}  // namespace
+
+Result<LoadedCluster> load(const StartOptions& options) {
+  Result<kube::ClusterFile> file = kube::load_cluster_file(options.cluster);
+  if (!file.ok()) return file.error();
+  std::optional<kube::NodeRanks> ranks;
+  if (!options.node_rank.empty()) {
+    Result<kube::NodeRanks> read = kube::load_node_ranks(options.node_rank);
+    if (!read.ok()) return read.error();
+    ranks = *std::move(read);
+  }
+  auto state = kube::build_cluster(*file, ranks ? &*ranks : nullptr, options.seed);
+  if (!state.ok()) return Error{options.cluster + ": " + state.message()};
+  const auto typical = typical_pods(options.typical, **state);
+  if (!typical.ok()) return typical.error();
+  auto policy = placement::make_policy(options.policy, *typical);
+  if (!policy.ok()) return policy.error();
+
+  LoadedCluster loaded;
+  loaded.state = *std::move(state);
+  loaded.engine = std::make_unique<placement::Engine>(*loaded.state, *std::move(policy), options.seed);
+  loaded.fragmentation = std::make_unique<placement::FragmentationMeter>(*loaded.state, *typical);
+  loaded.bound = std::move(file->pods);
+  loaded.notes = std::move(file->notes);
+  return loaded;
+}
+
+}  // namespace mortise::extender

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/kube/objects/cluster_file.h"
+#include "scheduler/placement/cluster_state.h"
+#include "scheduler/placement/engine.h"
+#include "scheduler/placement/fragmentation.h"
+
+namespace mortise::extender {
+
+/// Where the cluster and the policy come from.
+struct StartOptions {
+  std::string cluster;                      ///< see kube::load_cluster_file
+  std::string policy = "fgd:tie=best-fit";  ///< see placement::make_policy
+  std::uint64_t seed = 1;
+  std::string node_rank;  ///< file; empty: from the seed
+  std::string typical;    ///< trace whose pods are typical; empty: a generated one
+};
+
+/// A cluster read from a file and the engine on it.
+struct LoadedCluster {
+  std::unique_ptr<placement::ClusterState> state;
+  std::unique_ptr<placement::Engine> engine;
+  std::unique_ptr<placement::FragmentationMeter> fragmentation;
+  std::vector<kube::BoundPod> bound;  ///< pods that hold their place already
+  std::vector<std::string> notes;     ///< what was skipped and why, one line each
+};
+
+/// An error is one line that names the file or option.
+Result<LoadedCluster> load(const StartOptions& options);
+
+}  // namespace mortise::extender

@@ -1,0 +1,73 @@
+#include "sim/inputs.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "scheduler/base/rng.h"
+#include "sim/files.h"
+#include "sim/source_digest.h"
+#include "traces/formats.h"
+
+namespace mortise::sim {
+
+namespace {
+
+Result<std::string> digest_of_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    return Error{fmt::format("{}: not a regular file; allowed with --out: files that can be read twice", path)};
+  }
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  return fmt::format("{}:{:016x}", text->size(), hash_text(*text));
+}
+
+}  // namespace
+
+Result<ClusterInput> load_cluster(const std::string& path, const std::string& rank_path, Digest digest) {
+  if (const Status status = check_input(path); !status) return status.error();
+  auto file = kube::load_cluster_file(path);
+  if (!file) return file.error();
+  ClusterInput input;
+  input.file = *std::move(file);
+  if (!rank_path.empty()) {
+    if (const Status status = check_input(rank_path); !status) return status.error();
+    auto ranks = kube::load_node_ranks(rank_path);
+    if (!ranks) return ranks.error();
+    input.ranks = *std::move(ranks);
+  }
+  if (digest == Digest::kNone) return input;
+  const auto cluster_digest = digest_of_file(path);
+  if (!cluster_digest) return cluster_digest.error();
+  input.digest = *cluster_digest;
+  if (rank_path.empty()) return input;
+  const auto rank_digest = digest_of_file(rank_path);
+  if (!rank_digest) return rank_digest.error();
+  input.digest += " ranks " + *rank_digest;
+  return input;
+}
+
+Result<TraceInput> load_trace(const std::string& path, Digest digest) {
+  if (const Status status = check_input(path); !status) return status.error();
+  auto trace = traces::read_trace_file(path);
+  if (!trace) return trace.error();
+  TraceInput input{Workload(*std::move(trace)), ""};
+  if (digest == Digest::kNone) return input;
+  const auto trace_digest = digest_of_file(path);
+  if (!trace_digest) return trace_digest.error();
+  input.digest = *trace_digest;
+  return input;
+}
+
+std::string inputs_digest(const ClusterInput& cluster, const TraceInput& trace, const ArrivalPlan& arrival,
+                          const std::string& policy, std::uint64_t seed) {
+  const std::string text =
+      fmt::format("code {}\ncluster {}\ntrace {} {}\narrival {} {}:{:016x}\npolicy {}\nseed {}\n", source_digest(),
+                  cluster.digest, trace.workload.trace().name, trace.digest, arrival.label, arrival.file_text.size(),
+                  hash_text(arrival.file_text), policy, seed);
+  return fmt::format("{:016x}", hash_text(text));
+}
+
+}  // namespace mortise::sim

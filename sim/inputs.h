@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "scheduler/base/result.h"
+#include "scheduler/kube/objects/cluster_file.h"
+#include "sim/arrivals.h"
+#include "sim/workload.h"
+
+namespace mortise::sim {
+
+/// Whether a digest of the bytes is taken, for results that are kept in files. It needs a second reading, so the
+/// input must then be a regular file and not a pipe.
+enum class Digest { kNone, kTaken };
+
+/// A cluster with the tie order of its nodes.
+struct ClusterInput {
+  kube::ClusterFile file;
+  std::optional<kube::NodeRanks> ranks;
+  std::string digest;
+
+  const kube::NodeRanks* rank_table() const { return ranks ? &*ranks : nullptr; }
+};
+
+struct TraceInput {
+  Workload workload;
+  std::string digest;
+};
+
+/// `rank_path` empty: the tie order is drawn from the seed.
+Result<ClusterInput> load_cluster(const std::string& path, const std::string& rank_path, Digest digest);
+Result<TraceInput> load_trace(const std::string& path, Digest digest);
+
+/// Stands for everything a run depends on: the contents of its files, its options and this program's code.
+std::string inputs_digest(const ClusterInput& cluster, const TraceInput& trace, const ArrivalPlan& arrival,
+                          const std::string& policy, std::uint64_t seed);
+
+}  // namespace mortise::sim

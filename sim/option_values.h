@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/result.h"
+
+namespace mortise::sim {
+
+/// A whole number without sign; `what` names it in the error.
+Result<std::uint64_t> parse_number(std::string_view text, std::string_view what);
+
+/// A plain decimal number above 0 and up to `max`.
+Result<double> parse_positive(std::string_view text, std::string_view what, double max);
+
+/// `42..51`, `42,45` or a mix; in the order given, each seed once.
+Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text);
+
+/// Part `index` of `count` of the work, both from 1.
+struct Shard {
+  std::uint64_t index = 1;
+  std::uint64_t count = 1;
+};
+
+/// `2/4`.
+Result<Shard> parse_shard(std::string_view text);
+
+/// The parts of `a,b,c`; refuses empty and repeated ones.
+Result<std::vector<std::string>> parse_names(std::string_view text, std::string_view what);
+
+}  // namespace mortise::sim

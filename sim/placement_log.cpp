@@ -1,0 +1,26 @@
+#include "sim/placement_log.h"
+
+#include <ostream>
+#include <variant>
+
+namespace mortise::sim {
+
+void write_placement(std::ostream& out, const std::string& pod, const placement::ClusterState& cluster,
+                     const placement::Decision& decision) {
+  out << pod << ' ';
+  if (const auto* placed = std::get_if<placement::Placed>(&decision)) {
+    out << cluster.node_name(placed->node) << ' ';
+    if (placed->devices.empty()) out << '-';
+    const char* separator = "";
+    placed->devices.for_each([&](int device) {
+      out << separator << device;
+      separator = ",";
+    });
+  } else {
+    const auto* rejected = std::get_if<placement::Rejected>(&decision);
+    out << "FAIL " << (rejected != nullptr ? placement::reason_name(rejected->main_reason) : "Waiting") << " -";
+  }
+  out << '\n';
+}
+
+}  // namespace mortise::sim
