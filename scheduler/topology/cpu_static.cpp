@@ -135,8 +135,7 @@ Refusal allocate_cpus(const NodeState& node, const KubeletConfig& config, CpuUse
     if (const Refusal refusal = check_whole_cores(node, use, asked); refusal.refused()) return refusal;
   }
   if (container.assigned.cpus) {
-    granted = *container.assigned.cpus;
-    keep_for_reuse(use, container, granted);
+    keep_for_reuse(use, container, *container.assigned.cpus);
     return {};
   }
   const IndexSet allocatable = (use.shared - node.reserved_cpus) | use.reusable;

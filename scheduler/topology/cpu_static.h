@@ -23,7 +23,7 @@ HintList cpu_hints(const NodeState& node, const KubeletConfig& config, const Cpu
                    const ContainerAsk& container);
 HintList cpu_hints(const NodeState& node, const KubeletConfig& config, const CpuUse& use, const PodAsk& pod);
 
-/// Dedicates CPUs to a container under `affinity` and tells which.
+/// Dedicates CPUs to a container under `affinity` and tells which. One that holds some already keeps them.
 Refusal allocate_cpus(const NodeState& node, const KubeletConfig& config, CpuUse& use, const PodAsk& pod,
                       const ContainerAsk& container, NumaMask affinity, IndexSet& granted);
 

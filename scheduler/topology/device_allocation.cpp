@@ -85,6 +85,12 @@ ByAffinity split(const DeviceResource& resource, const IndexSet& available, Numa
   return parts;
 }
 
+bool is_known(const DeviceUse& use, const IndexSet& devices) {
+  bool known = true;
+  devices.for_each([&](std::size_t i) { known = known && !use.open[use.orbit[i]]; });
+  return known;
+}
+
 /// Enumerates how many of each orbit are picked.
 class Choices {
  public:
@@ -194,23 +200,29 @@ Refusal choose(const DeviceResource& resource, const DeviceUse& use, const Devic
 
 }  // namespace
 
-DeviceUse DeviceUse::of(const DeviceResource& resource) {
+DeviceUse DeviceUse::of(const DeviceResource& resource, const KubeletRules& rules, std::optional<NumaMask> fixed) {
   DeviceUse use;
+  const bool placed = is_aligned(resource, rules) && fixed != kAnyNuma;
   std::map<std::tuple<DeviceTopology, NumaMask, std::uint32_t>, std::uint16_t> orbits;
   for (std::size_t i = 0; i < resource.devices.size(); ++i) {
     const Device& device = resource.devices[i];
     if (device.healthy && !device.allocated) use.available.insert(i);
+    std::tuple key{DeviceTopology::kNone, NumaMask{0}, device.alike};
+    if (placed && !fixed) key = {device.topology, device.numa, device.alike};
+    if (placed && fixed && device.topology == DeviceTopology::kNodes) {
+      key = {device.topology, (device.numa & *fixed) != 0 ? 1U : 0U, device.alike};
+    }
     const auto next = static_cast<std::uint16_t>(orbits.size());
-    use.orbit.push_back(orbits.try_emplace({device.topology, device.numa, device.alike}, next).first->second);
+    use.orbit.push_back(orbits.try_emplace(key, next).first->second);
   }
   use.open.assign(orbits.size(), false);
   return use;
 }
 
-Refusal allocate_devices(const NodeState& node, const DeviceUse& use, const ContainerAsk& container,
-                         const DeviceAsk& ask, NumaMask affinity, const PreferredAllocation& preferred,
-                         const KubeletRules& rules, std::size_t limit, std::vector<DeviceResult>& results,
-                         bool& complete) {
+Refusal allocate_devices(const NodeState& node, const KubeletRules& rules, const DeviceUse& use,
+                         const ContainerAsk& container, const DeviceAsk& ask, NumaMask affinity,
+                         const PreferredAllocation& preferred, DeviceFollowUp& follow_up,
+                         std::vector<DeviceResult>& results) {
   const DeviceResource& resource = node.devices[ask.resource];
   const IndexSet healthy = healthy_of(resource);
   IndexSet held;
@@ -243,8 +255,14 @@ Refusal allocate_devices(const NodeState& node, const DeviceUse& use, const Cont
   if (Refusal refusal = choose(resource, use, ask, affinity, aligned, preferred, allocation); refusal.refused()) {
     return refusal;
   }
+  if (allocation.open_count > 0 && follow_up.last && is_known(use, allocation.pool)) {
+    DeviceResult result{use, describe(use, ask.resource, allocation.taken)};
+    result.grant.some.push_back({allocation.pool, allocation.open_count});
+    results.push_back(std::move(result));
+    return {};
+  }
   std::vector<std::pair<DeviceUse, IndexSet>> choices;
-  complete = Choices(use, allocation, limit).collect(choices) && complete;
+  follow_up.complete = Choices(use, allocation, follow_up.limit).collect(choices) && follow_up.complete;
   for (auto& [next, taken] : choices) {
     DeviceResult result{std::move(next), {}};
     result.grant = describe(result.use, ask.resource, taken);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "scheduler/base/result.h"
@@ -28,7 +29,9 @@ struct DeviceUse {
   std::vector<std::uint16_t> orbit;  ///< by device
   std::vector<bool> open;            ///< by orbit
 
-  static DeviceUse of(const DeviceResource& resource);
+  /// `fixed`, if there is one, is the affinity that every container of the pod gets whatever devices are picked: then
+  /// devices are alike that are alike under this affinity; else those with the same NUMA nodes.
+  static DeviceUse of(const DeviceResource& resource, const KubeletRules& rules, std::optional<NumaMask> fixed);
 };
 
 /// Hints for `asked` devices of a container, or of the whole pod.
@@ -46,12 +49,18 @@ struct DeviceResult {
   DeviceGrant grant;
 };
 
-/// Allocates under `affinity`; `results` receives every possible result, unless more than `limit` are: then
-/// `complete` becomes false.
-Refusal allocate_devices(const NodeState& node, const DeviceUse& use, const ContainerAsk& container,
-                         const DeviceAsk& ask, NumaMask affinity, const PreferredAllocation& preferred,
-                         const KubeletRules& rules, std::size_t limit, std::vector<DeviceResult>& results,
-                         bool& complete);
+/// How an allocation is to be followed.
+struct DeviceFollowUp {
+  bool last = false;      ///< no later container asks for the resource: an open choice need not be told apart
+  std::size_t limit = 0;  ///< results at most
+  bool complete = true;   ///< becomes false when there are more
+};
+
+/// Allocates under `affinity`; `results` receives every possible result that matters for what follows.
+Refusal allocate_devices(const NodeState& node, const KubeletRules& rules, const DeviceUse& use,
+                         const ContainerAsk& container, const DeviceAsk& ask, NumaMask affinity,
+                         const PreferredAllocation& preferred, DeviceFollowUp& follow_up,
+                         std::vector<DeviceResult>& results);
 
 /// Whether kubelet aligns the resource at all.
 bool is_aligned(const DeviceResource& resource, const KubeletRules& rules);

@@ -197,7 +197,6 @@ Refusal allocate_memory(const NodeState& node, MemoryUse& use, const ContainerAs
                         NumaMask& pinned) {
   if (!container.assigned.memory.empty()) {
     for (const MemoryBlock& block : container.assigned.memory) {
-      pinned |= block.numa;
       keep_for_reuse(use, container, block.numa, {block.type, block.size});
     }
     return {};

@@ -30,7 +30,7 @@ std::vector<MemoryAsk> memory_of_pod(const PodAsk& pod);
 std::vector<HintList> memory_hints(const NodeState& node, const MemoryUse& use, const ContainerAsk& container);
 std::vector<HintList> memory_hints(const NodeState& node, const MemoryUse& use, const PodAsk& pod);
 
-/// Pins a container's memory. `affinity` and `preferred` are the Topology Manager's answer for the container.
+/// Pins a container's memory under the Topology Manager's answer for it. One that holds some already keeps it.
 Refusal allocate_memory(const NodeState& node, MemoryUse& use, const ContainerAsk& container, const Hint& affinity,
                         NumaMask& pinned);
 

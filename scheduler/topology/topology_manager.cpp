@@ -135,10 +135,11 @@ class Run {
   Result<Admission> admit();
 
  private:
-  void start();
+  Status start();
   Status decide(Branch& branch, const ContainerAsk* container, Merged& merged);
   void fail(Branch&& branch, const Refusal& refusal);
   Status admit_container(Branch&& branch, const ContainerAsk& container, std::vector<Branch>& next);
+  bool asked_after(const ContainerAsk& container, std::size_t resource) const;
   void allocate(Branch&& branch, const ContainerAsk& container, std::size_t ask, std::vector<Branch>& next);
   void allocate_rest(Branch&& branch, const ContainerAsk& container, std::vector<Branch>& next);
 
@@ -152,12 +153,29 @@ class Run {
   Admission admission_;
 };
 
-void Run::start() {
+Status Run::start() {
   Branch branch;
-  for (const DeviceResource& resource : node_.devices) branch.devices.push_back(DeviceUse::of(resource));
   branch.cpus.shared = node_.shared_cpus;
   branch.memory.nodes = node_.memory;
+  const auto look_at_devices = [&](std::optional<NumaMask> fixed) {
+    branch.devices.clear();
+    for (const DeviceResource& resource : node_.devices) {
+      branch.devices.push_back(DeviceUse::of(resource, config_.rules, fixed));
+    }
+  };
+  if (config_.policy == TopologyPolicy::kNone) {
+    look_at_devices(kAnyNuma);
+  } else {
+    look_at_devices(std::nullopt);
+    if (config_.scope == TopologyScope::kPod) {
+      Merged merged;
+      if (const Status decided = decide(branch, nullptr, merged); !decided) return decided;
+      pod_affinity_ = merged;
+      look_at_devices(merged.affinity);
+    }
+  }
   live_.push_back(std::move(branch));
+  return ok_status();
 }
 
 void Run::fail(Branch&& branch, const Refusal& refusal) {
@@ -186,6 +204,9 @@ Status Run::decide(Branch& branch, const ContainerAsk* container, Merged& merged
 Status Run::admit_container(Branch&& branch, const ContainerAsk& container, std::vector<Branch>& next) {
   ContainerOutcome place;
   place.name = container.name;
+  // What the checkpoints say stays, also where the managers would not act now.
+  if (container.assigned.cpus) place.cpus = *container.assigned.cpus;
+  for (const MemoryBlock& block : container.assigned.memory) place.memory |= block.numa;
   if (config_.policy != TopologyPolicy::kNone) {
     Merged merged;
     if (pod_affinity_) {
@@ -207,6 +228,15 @@ Status Run::admit_container(Branch&& branch, const ContainerAsk& container, std:
   return ok_status();
 }
 
+bool Run::asked_after(const ContainerAsk& container, std::size_t resource) const {
+  const auto after = std::find_if(pod_.containers.begin(), pod_.containers.end(),
+                                  [&](const ContainerAsk& other) { return &other == &container; });
+  return std::any_of(after + 1, pod_.containers.end(), [&](const ContainerAsk& later) {
+    return std::any_of(later.devices.begin(), later.devices.end(),
+                       [&](const DeviceAsk& ask) { return ask.resource == resource; });
+  });
+}
+
 // Devices resource by resource, each with all its possible results; then CPUs and memory.
 void Run::allocate(Branch&& branch, const ContainerAsk& container, std::size_t ask, std::vector<Branch>& next) {
   if (ask == container.devices.size()) {
@@ -216,10 +246,11 @@ void Run::allocate(Branch&& branch, const ContainerAsk& container, std::size_t a
   const DeviceAsk& wanted = container.devices[ask];
   const std::size_t used = next.size() + admission_.outcomes.size();
   const std::size_t limit = used < TopologyManager::kMaxOutcomes ? TopologyManager::kMaxOutcomes - used : 0;
+  DeviceFollowUp follow_up{!asked_after(container, wanted.resource), limit, true};
   std::vector<DeviceResult> results;
-  const Refusal refusal = allocate_devices(node_, branch.devices[wanted.resource], container, wanted,
-                                           branch.outcome.containers.back().affinity, preferred_, config_.rules, limit,
-                                           results, admission_.complete);
+  const Refusal refusal = allocate_devices(node_, config_.rules, branch.devices[wanted.resource], container, wanted,
+                                           branch.outcome.containers.back().affinity, preferred_, follow_up, results);
+  admission_.complete = admission_.complete && follow_up.complete;
   if (refusal.refused()) {
     fail(std::move(branch), refusal);
     return;
@@ -247,12 +278,7 @@ void Run::allocate_rest(Branch&& branch, const ContainerAsk& container, std::vec
 }
 
 Result<Admission> Run::admit() {
-  start();
-  if (config_.policy != TopologyPolicy::kNone && config_.scope == TopologyScope::kPod) {
-    Merged merged;
-    if (const Status decided = decide(live_.front(), nullptr, merged); !decided) return decided.error();
-    pod_affinity_ = merged;
-  }
+  if (const Status started = start(); !started) return started.error();
   for (const ContainerAsk& container : pod_.containers) {
     std::vector<Branch> next;
     for (Branch& branch : live_) {

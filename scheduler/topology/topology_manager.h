@@ -17,7 +17,7 @@ namespace mortise::topology {
 class TopologyManager {
  public:
   /// Outcomes looked at before the answer is "not complete".
-  static constexpr std::size_t kMaxOutcomes = 512;
+  static constexpr std::size_t kMaxOutcomes = 2048;
 
   /// An error is a configuration with which kubelet does not start on this machine, or a decision that kubelet itself
   /// could not make (too many NUMA nodes in the hints).
