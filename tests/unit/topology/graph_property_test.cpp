@@ -66,7 +66,8 @@ std::string draw_synthetic() {
     }
     std::string value;
     for (const auto& [a, b] : pairs) {
-      value += (value.empty() ? "" : ",") + std::to_string(a) + "-" + std::to_string(b) + "*" + std::to_string(draw(1, 4));
+      value +=
+          (value.empty() ? "" : ",") + std::to_string(a) + "-" + std::to_string(b) + "*" + std::to_string(draw(1, 4));
     }
     if (!value.empty()) put("nvlink", value);
   } else if (links == 2) {
@@ -77,7 +78,7 @@ std::string draw_synthetic() {
 }
 
 TEST(GraphProperty, GraphsOfRandomMachinesHoldTogether) {
-  support::for_all(2000, [] {
+  test::for_all(2000, [] {
     const std::string text = draw_synthetic();
     const auto graph = NodeGraph::build(machine_of(text));
     RC_ASSERT(graph.ok());
@@ -93,7 +94,7 @@ TEST(GraphProperty, GraphsOfRandomMachinesHoldTogether) {
 }
 
 TEST(GraphProperty, JsonAndSyntheticTextReadBackAsTheSameMachine) {
-  support::for_all(2000, [] {
+  test::for_all(2000, [] {
     const Machine machine = machine_of(draw_synthetic());
     const auto json = read_machine_json(to_json_text(machine), "json");
     RC_ASSERT(json.ok());
@@ -105,12 +106,13 @@ TEST(GraphProperty, JsonAndSyntheticTextReadBackAsTheSameMachine) {
 
 // Renaming the GPUs renames the answers and changes nothing else.
 TEST(GraphProperty, PermutedMachinesHavePermutedGraphs) {
-  support::for_all(1000, [] {
+  test::for_all(1000, [] {
     const Machine machine = machine_of(draw_synthetic());
     const int gpus = static_cast<int>(machine.gpus.size());
     std::vector<int> place(static_cast<std::size_t>(gpus));
     std::iota(place.begin(), place.end(), 0);
-    for (int i = gpus - 1; i > 0; --i) std::swap(place[static_cast<std::size_t>(i)], place[static_cast<std::size_t>(draw(0, i))]);
+    for (int i = gpus - 1; i > 0; --i)
+      std::swap(place[static_cast<std::size_t>(i)], place[static_cast<std::size_t>(draw(0, i))]);
     const auto moved = [&](int gpu) { return place[static_cast<std::size_t>(gpu)]; };
     Machine permuted = machine;
     for (int i = 0; i < gpus; ++i) {
@@ -154,7 +156,7 @@ std::string matrix_text(const NodeGraph& graph) {
 }
 
 TEST(GraphProperty, MatricesOfRandomMachinesReadBackAsTheirLinks) {
-  support::for_all(1000, [] {
+  test::for_all(1000, [] {
     const auto graph = NodeGraph::build(machine_of(draw_synthetic()));
     RC_ASSERT(graph.ok());
     const auto reading = read_topo_matrix(matrix_text(**graph), "matrix");
