@@ -72,7 +72,7 @@ std::span<const ObjectiveInfo> ranked_objectives() {
 }
 
 TEST(DeviceSetsProperty, EveryObjectiveFindsWhatTryingAllFinds) {
-  support::for_all(10'000, [] {
+  test::for_all(10'000, [] {
     const Question q = any_question(8);
     const DeviceSets sets = sets_of(q);
     for (const ObjectiveInfo& info : ranked_objectives()) {
@@ -90,7 +90,7 @@ TEST(DeviceSetsProperty, EveryObjectiveFindsWhatTryingAllFinds) {
 }
 
 TEST(DeviceSetsProperty, LargeMachinesFindWhatTryingAllFinds) {
-  support::for_all(12, [] {
+  test::for_all(12, [] {
     const int gpus = within(9, 13);
     const PairMatrix pairs = any_pairs(gpus);
     const DeviceSets sets = *DeviceSets::of(pairs, pairs);
@@ -104,7 +104,7 @@ TEST(DeviceSetsProperty, LargeMachinesFindWhatTryingAllFinds) {
 }
 
 TEST(DeviceSetsProperty, OutcomesAreThoseOfEveryOrder) {
-  support::for_all(2'000, [] {
+  test::for_all(2'000, [] {
     const Question q = any_question(5);
     const DeviceSets sets = sets_of(q);
     const GpuSet required = *rc::gen::arbitrary<bool>() ? 0 : some_of(q.free, q.count);
@@ -144,7 +144,7 @@ Question moved(const Question& q, const std::vector<int>& place) {
 }
 
 TEST(DeviceSetsProperty, AMachineWithOtherIndicesGetsSetsOfTheSameMerit) {
-  support::for_all(3'000, [] {
+  test::for_all(3'000, [] {
     const Question q = any_question(7);
     std::vector<int> place(static_cast<std::size_t>(q.pairs.gpus));
     std::iota(place.begin(), place.end(), 0);
