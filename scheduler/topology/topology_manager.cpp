@@ -257,7 +257,7 @@ void Run::allocate(Branch&& branch, const ContainerAsk& container, std::size_t a
     return;
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    Branch copy = i + 1 < results.size() ? branch : std::move(branch);
+    Branch copy = branch;
     copy.devices[wanted.resource] = std::move(results[i].use);
     DeviceGrant& grant = results[i].grant;
     if (wanted.count > 0) copy.outcome.containers.back().devices.push_back(std::move(grant));

@@ -58,7 +58,7 @@ std::optional<json> parse_answer(const std::string& text) {
 
 void check_filter(const std::string& request, const std::string& reply) {
   const std::optional<json> answer = parse_answer(reply);
-  if (!answer || answer->at("Error") != "") return;
+  if (!answer || !answer->at("Error").get<std::string>().empty()) return;
   std::string copy = request;
   const auto args = extender::read_extender_args(copy);
   require(args.ok());
