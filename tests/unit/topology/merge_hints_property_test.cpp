@@ -140,7 +140,7 @@ Scenario draw() {
 
 TEST(MergeHintsProperty, AgreesWithEveryCombinationTriedInTurn) {
   HintMerger merger;
-  support::for_all(10'000, [&merger] {
+  test::for_all(10'000, [&merger] {
     const Scenario scenario = draw();
     const Merged wanted = EveryCombination(scenario).merge();
     const Result<Merged> got = merger.merge(scenario.config, scenario.nodes, scenario.lists);
@@ -153,7 +153,7 @@ TEST(MergeHintsProperty, AgreesWithEveryCombinationTriedInTurn) {
 
 TEST(MergeHintsProperty, TheOrderOfHintsAndResourcesIsOfNoMeaning) {
   HintMerger merger;
-  support::for_all(2'000, [&merger] {
+  test::for_all(2'000, [&merger] {
     const Scenario scenario = draw();
     Scenario turned = scenario;
     std::reverse(turned.lists.begin(), turned.lists.end());
