@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -24,12 +25,22 @@ Result<std::string> digest_of_file(const std::string& path) {
   return fmt::format("{}:{:016x}", text->size(), hash_text(*text));
 }
 
+/// Every measure is a share of the GPUs. The notes say what the reader made of nodes that should have some.
+Status check_gpus(const kube::ClusterFile& file, const std::string& path) {
+  const auto has_gpus = [](const placement::NodeSpec& node) { return node.gpus > 0; };
+  if (std::any_of(file.nodes.begin(), file.nodes.end(), has_gpus)) return ok_status();
+  std::string why;
+  for (const std::string& note : file.notes) why += " (" + note + ")";
+  return Error{fmt::format("{}: no GPU on any node{}; allowed: a cluster with GPUs", path, why)};
+}
+
 }  // namespace
 
 Result<ClusterInput> load_cluster(const std::string& path, const std::string& rank_path, Digest digest) {
   if (const Status status = check_input(path); !status) return status.error();
   auto file = kube::load_cluster_file(path);
   if (!file) return file.error();
+  if (const Status status = check_gpus(*file, path); !status) return status.error();
   ClusterInput input;
   input.file = *std::move(file);
   if (!rank_path.empty()) {

@@ -113,7 +113,6 @@ void die_of_interrupt(const std::string& message) {
 Result<int> run_compare(const CompareOptions& options) {
   const auto inputs = load_inputs(options);
   if (!inputs) return inputs.error();
-  for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const CompareSpec spec{inputs->cluster, inputs->traces,  inputs->arrival, inputs->policies,
                          inputs->seeds,   inputs->threads, inputs->shard,   options.out};
   if (!options.out.empty()) finish_runs_on_interrupt();
@@ -130,6 +129,7 @@ Result<int> run_compare(const CompareOptions& options) {
     if (interrupted) die_of_interrupt(comparison.message() + "; the same command goes on from there");
     return comparison.error();
   }
+  for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const Status status = print(options.json ? comparison_json(*comparison) + "\n" : comparison_text(*comparison));
   if (!status) return status.error();
   return kExitDone;

@@ -89,7 +89,6 @@ Result<int> run_replay(const ReplayOptions& options) {
   const Nanoseconds started = clock.now();
   const auto inputs = load_inputs(options);
   if (!inputs) return inputs.error();
-  for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const RunStore store(options.out);
   if (!options.out.empty()) {
     if (const Status status = store.open(); !status) return status.error();
@@ -103,6 +102,7 @@ Result<int> run_replay(const ReplayOptions& options) {
         inputs_digest(inputs->cluster, inputs->trace, inputs->arrival, options.policy, inputs->seed);
     if (const Status status = store.save(*run, digest); !status) return status.error();
   }
+  for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const std::optional<Timings> shown = options.timings ? std::optional(timings) : std::nullopt;
   const Status status = print(options.json ? run_json(*run, shown) + "\n" : run_text(*run));
   if (!status) return status.error();

@@ -87,11 +87,20 @@ class Reader {
   }
   bool fail_syntax() { return fail("request is not valid JSON"); }
 
-  /// The text of a scalar, or the bracket that opens a container.
+  /// The text of a scalar, or the bracket that opens a container. Does not move on; empty beyond the end.
   std::string_view token(od::value& value) {
-    const std::string_view text = trim_end(value.raw_json_token());
+    const std::string_view raw = value.raw_json_token();
+    const auto rest = text_.data() + text_.size() - raw.data();
+    if (rest <= 0) return {};
+    const std::string_view text = trim_end(raw.substr(0, static_cast<std::size_t>(rest)));
     if (!text.empty()) at_ = text.data();
     return text;
+  }
+
+  /// Moves past a string whose text has no escapes. A string that is left where it is and followed by a colon would be
+  /// taken for a key, and what is skipped for its value.
+  bool pass_string(od::value& value) {
+    return value.get_raw_json_string().error() == simdjson::SUCCESS || fail_syntax();
   }
 
   template <class F>
@@ -188,7 +197,8 @@ bool Reader::check(od::value& value, int depth) {
     case '[':
       return each_element(value, [&](od::value& item) { return check(item, depth + 1); });
     case '"':
-      return !has_escape(text) || value.get_string().error() == simdjson::SUCCESS || fail_syntax();
+      if (!has_escape(text)) return pass_string(value);
+      return value.get_string().error() == simdjson::SUCCESS || fail_syntax();
     case 't':
       return text == "true" || fail_syntax();
     case 'f':
@@ -216,7 +226,7 @@ bool Reader::string_or_null(od::value& value, std::string_view name, std::string
   if (!text.starts_with('"')) return fail(std::string(name) + " must be a string");
   if (!has_escape(text)) {
     out = text.substr(1, text.size() - 2);
-    return true;
+    return pass_string(value);
   }
   std::string_view unescaped;
   if (value.get_string().get(unescaped) != simdjson::SUCCESS) return fail_syntax();

@@ -180,12 +180,44 @@ TEST(WeightedSum, OfAPolicyWithItselfIsThatPolicy) {
   for (const std::string& spelling : spellings()) expect_alike(spelling, spelling + "+2*" + spelling);
 }
 
-// first-fit scores all nodes alike, so only the other term tells nodes apart.
+// first-fit scores all nodes alike, so only the other term tells nodes apart. Ties and devices are the first term's.
 TEST(WeightedSum, AddingAPolicyThatLikesAllNodesChangesNothing) {
-  for (const placement::PolicyInfo& row : placement::policy_table()) {
-    const std::string name(row.name);
-    expect_alike(name, "3*" + name + "+first-fit");
+  for (const std::string& spelling : spellings()) {
+    // Points of a step are too narrow to survive the division by the weights.
+    if (spelling.find("step=") == std::string::npos) expect_alike(spelling, "3*" + spelling + "+first-fit");
   }
+}
+
+TEST(WeightedSum, OrdersNodesByTheWeightedScores) {
+  test::for_all(200, [] {
+    const Scenario scenario = any_scenario();
+    Twin twin(scenario, "first-fit");
+    const placement::TypicalPods typical(scenario.workload, twin.cluster());
+    const auto engine = [&](const char* spelling) {
+      return std::make_unique<Engine>(twin.cluster(), *placement::make_policy(spelling, typical), scenario.seed);
+    };
+    const auto one = engine("best-fit");
+    const auto other = engine("gpu-packing");
+    const auto sum = engine("2*best-fit+5*gpu-packing");
+    std::vector<NodeId> nodes;
+    for (std::uint32_t i = 0; i < scenario.nodes.size(); ++i) nodes.push_back(NodeId{i});
+    for (const Event& event : scenario.events) {
+      twin.run(event);
+      std::vector<NodeAnswer> ones;
+      std::vector<NodeAnswer> others;
+      std::vector<NodeAnswer> sums;
+      one->plan(event.pod, nodes, &ones);
+      other->plan(event.pod, nodes, &others);
+      sum->plan(event.pod, nodes, &sums);
+      const auto weighted = [&](std::size_t i) { return 2 * ones[i].score + 5 * others[i].score; };
+      for (std::size_t a = 0; a < nodes.size(); ++a) {
+        for (std::size_t b = 0; b < nodes.size(); ++b) {
+          if (sums[a].reason != Reason::kNone || sums[b].reason != Reason::kNone) continue;
+          RC_ASSERT((weighted(a) < weighted(b)) == (sums[a].score < sums[b].score));
+        }
+      }
+    }
+  });
 }
 
 TEST(PolicyTable, RowsAreNamedOnceAndCanBeMade) {

@@ -246,6 +246,13 @@ void Twin::compare_state() const {
       fail("node " + std::to_string(i) + ": what is left differs");
     }
   }
+  // States are interned: the same content is never under two ids.
+  for (const NodeId a : ids_) {
+    for (const NodeId b : ids_) {
+      const bool alike = cluster_.state_of(a) == cluster_.state_of(b);
+      if (alike != (cluster_.node_state(a) == cluster_.node_state(b))) fail("equal states under two ids");
+    }
+  }
   for (const Held& held : held_) {
     const placement::Allocation* allocation = cluster_.allocation(held.id);
     if (allocation == nullptr) fail("an allocation is lost");

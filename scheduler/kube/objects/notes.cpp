@@ -1,6 +1,5 @@
 #include "scheduler/kube/objects/notes.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "scheduler/base/quote.h"
@@ -12,12 +11,9 @@ void Notes::add(std::string line) {
 }
 
 void Notes::add_one_of(std::string_view what, std::string_view subject) {
-  const auto same = [&](const Entry& entry) { return entry.count > 0 && entry.text == what; };
-  auto found = std::find_if(entries_.begin(), entries_.end(), same);
-  if (found == entries_.end()) {
-    found = entries_.insert(found, {std::string(what), std::string(subject), 0});
-  }
-  ++found->count;
+  const auto [place, is_new] = groups_.try_emplace(std::string(what), entries_.size());
+  if (is_new) entries_.push_back({std::string(what), std::string(subject), 0});
+  ++entries_[place->second].count;
 }
 
 std::vector<std::string> Notes::lines() const {

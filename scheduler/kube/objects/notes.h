@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,7 @@ class Notes {
     int count = 0;  ///< 0: a line of its own
   };
   std::vector<Entry> entries_;
+  std::map<std::string, std::size_t> groups_;  ///< text -> place in entries_
 };
 
 }  // namespace mortise::kube

@@ -98,8 +98,8 @@ TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
 }
 
 TEST_F(CommandLine, BadUsageIsOneLineAndCodeTwo) {
-  expect_refused("", "no verb given; known: replay, compare, policies, trace");
-  expect_refused("repaly", "unknown verb 'repaly'; known: replay, compare, policies, trace");
+  expect_refused("", "no verb given; known: replay, compare, admit, policies, trace");
+  expect_refused("repaly", "unknown verb 'repaly'; known: replay, compare, admit, policies, trace");
   expect_refused("--frobnicate", "--frobnicate");
   expect_refused("replay", "--cluster is required; see 'mortise replay --help'");
   expect_refused(std::string(kReplay) + "--frobnicate", "--frobnicate");
@@ -168,7 +168,12 @@ TEST_F(CommandLine, BadClustersAreRefusedWithFileAndLine) {
   const auto with = [](const std::string& file) { return "replay --trace pods.csv --policy fgd --cluster " + file; };
   expect_refused(with("negative.csv"), "negative.csv:2:");
   expect_refused(with("twice.csv"), "twice.csv:4:");
-  expect_refused(with("cpu_only.csv"), "no GPU");
+  expect_refused(with("cpu_only.csv"), "cpu_only.csv: no GPU on any node");
+  // The GPUs of this node are known by a label only: the note about it is part of the one line.
+  write("label_only.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata:\n  name: n0\n  labels: {nvidia.com/gpu.count: \"8\"}\n"
+        "status:\n  allocatable: {cpu: \"8\", memory: 8Gi}\n");
+  expect_refused(with("label_only.yaml"), "nvidia.com/gpu.count");
   write("ranks.txt", "n0 1\nn1 x\n");
   expect_refused(std::string(kReplay) + "--node-rank ranks.txt", "ranks.txt:2:");
   write("some_ranks.txt", "n0 1\n");
@@ -238,6 +243,27 @@ TEST_F(CommandLine, PlacementsHaveOneLinePerArrival) {
       content("places.txt"),
       "c n0 0,1\na n0 2\nd n0 -\ne n1 0\nb n0 3\nc-clone-1 FAIL InsufficientGpu -\nc-clone-2 FAIL InsufficientGpu "
       "-\n");
+}
+
+TEST_F(CommandLine, ASnapshotsNotesAreOnStderrBesideTheAnswer) {
+  write("snapshot.yaml",
+        "apiVersion: v1\nkind: List\nitems:\n"
+        "- {apiVersion: v1, kind: Node, metadata: {name: n0}, status: {allocatable: {cpu: \"8\", memory: 8Gi, "
+        "nvidia.com/gpu: \"2\"}}}\n"
+        "- {apiVersion: v1, kind: Pod, metadata: {name: bound, namespace: x}, spec: {nodeName: n0, containers: [{name: "
+        "c, "
+        "resources: {limits: {nvidia.com/gpu: \"1\"}}}]}}\n"
+        "- {apiVersion: v1, kind: Pod, metadata: {name: waiting, namespace: x}, spec: {containers: [{name: c}]}}\n");
+  write("order.txt", "a\na\n");
+  const Ran ran =
+      run("replay --cluster snapshot.yaml --trace pods.csv --policy fgd --arrival order:order.txt --json "
+          "--placements places.txt");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, StartsWith("note: "));
+  // The bound pod holds one of two GPUs from the start and is none of the arrivals.
+  EXPECT_EQ(content("places.txt"), "a n0 1\na-clone-1 FAIL InsufficientGpu -\n");
+  EXPECT_EQ(json::parse(ran.out).at("pods_arrived"), 2);
+  EXPECT_DOUBLE_EQ(json::parse(ran.out).at("allocation_pct").get<double>(), 100);
 }
 
 TEST_F(CommandLine, TimingsAppearOnlyWhenAskedFor) {
