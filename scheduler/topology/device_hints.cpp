@@ -15,7 +15,6 @@ struct Cluster {
 
 struct Census {
   std::vector<Cluster> clusters;
-  NumaMask nodes = 0;              ///< named by some device
   std::vector<NumaMask> to_reuse;  ///< a mask must touch each of these
   bool unreachable_reuse = false;  ///< a device to be reused names no node: no mask contains it
 };
@@ -30,7 +29,6 @@ Census take_census(const DeviceResource& resource, const IndexSet& available, co
       census.to_reuse.push_back(device.numa);
     }
     if (device.numa == 0) continue;
-    census.nodes |= device.numa;
     auto cluster = std::find_if(census.clusters.begin(), census.clusters.end(),
                                 [&](const Cluster& known) { return known.numa == device.numa; });
     if (cluster == census.clusters.end()) {
@@ -48,8 +46,7 @@ Census take_census(const DeviceResource& resource, const IndexSet& available, co
 HintList generate(const NodeState& node, const KubeletRules& rules, std::size_t resource, const IndexSet& available,
                   const IndexSet& reusable, std::int64_t asked) {
   const Census census = take_census(node.devices[resource], available, reusable);
-  NumaMask universe = node.nodes.all;
-  if (rules.device_nodes_only && (census.nodes & universe) != 0) universe &= census.nodes;
+  const NumaMask universe = hint_nodes(node, rules, resource);
   int fewest = width(universe);
   HintList hints;
   for_each_submask(universe, [&](NumaMask mask) {
@@ -84,6 +81,14 @@ HintList regenerate(const NodeState& node, const KubeletRules& rules, const Inde
 }
 
 }  // namespace
+
+NumaMask hint_nodes(const NodeState& node, const KubeletRules& rules, std::size_t resource) {
+  if (!is_aligned(node.devices[resource], rules)) return 0;
+  NumaMask named = 0;
+  for (const Device& device : node.devices[resource].devices) named |= device.numa;
+  named &= node.nodes.all;
+  return rules.device_nodes_only && named != 0 ? named : node.nodes.all;
+}
 
 bool is_aligned(const DeviceResource& resource, const KubeletRules& rules) {
   return std::any_of(resource.devices.begin(), resource.devices.end(), [&](const Device& device) {

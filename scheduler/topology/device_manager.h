@@ -62,6 +62,9 @@ Refusal allocate_devices(const NodeState& node, const KubeletRules& rules, const
                          const PreferredAllocation& preferred, DeviceFollowUp& follow_up,
                          std::vector<DeviceResult>& results);
 
+/// The NUMA nodes whose subsets kubelet enumerates for the resource's hints; 0: it makes none.
+NumaMask hint_nodes(const NodeState& node, const KubeletRules& rules, std::size_t resource);
+
 /// Whether kubelet aligns the resource at all.
 bool is_aligned(const DeviceResource& resource, const KubeletRules& rules);
 

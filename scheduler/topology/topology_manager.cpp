@@ -302,7 +302,7 @@ Result<Admission> Run::admit() {
 // The static policy's search grows with 3^n: half a million steps at this number.
 constexpr std::size_t kMaxDistributedNodes = 12;
 
-Status check_machine(const NodeState& node, const KubeletConfig& config) {
+Status check_machine(const NodeState& node, const KubeletConfig& config, const PodAsk& pod) {
   if (config.policy != TopologyPolicy::kNone) {
     const int nodes = width(node.nodes.all);
     if (nodes > config.max_allowable_numa_nodes) {
@@ -319,10 +319,14 @@ Status check_machine(const NodeState& node, const KubeletConfig& config) {
                  " NUMA nodes; at most " + std::to_string(kMaxDistributedNodes) +
                  " are supported (kubelet tries all their combinations)"};
   }
-  const int counted =
+  if (config.policy == TopologyPolicy::kNone) return ok_status();
+  int most =
       std::max(config.cpu_static ? width(node.cpus.numa_nodes) : 0, config.memory_static ? width(node.nodes.all) : 0);
-  if (config.policy != TopologyPolicy::kNone && counted > HintMerger::kMaxHintNodes) {
-    return Error{"hints over " + std::to_string(counted) + " NUMA nodes; at most " +
+  for (const DeviceAsk& ask : devices_of_pod(pod)) {
+    most = std::max(most, width(hint_nodes(node, config.rules, ask.resource)));
+  }
+  if (most > HintMerger::kMaxHintNodes) {
+    return Error{"hints over " + std::to_string(most) + " NUMA nodes; at most " +
                  std::to_string(HintMerger::kMaxHintNodes) + " can be merged (kubelet enumerates all their subsets)"};
   }
   return ok_status();
@@ -347,7 +351,7 @@ std::string_view to_text(Reason reason) {
 Result<Admission> TopologyManager::admit(const NodeState& node, const KubeletConfig& config, const PodAsk& pod,
                                          const PreferredAllocation& preferred) {
   if (const Status status = check(config); !status) return status.error();
-  if (const Status status = check_machine(node, config); !status) return status.error();
+  if (const Status status = check_machine(node, config, pod); !status) return status.error();
   return Run(node, config, pod, preferred, merger_, max_outcomes_).admit();
 }
 

@@ -264,6 +264,24 @@ TEST(TopologyManager, MoreThanEightNumaNodesNeedTheOption) {
   EXPECT_EQ(decide(input)["admit"], true);
 }
 
+TEST(TopologyManager, ManyNumaNodesWithFewDevicesWorkSince136) {
+  // As on GB200: 34 NUMA nodes, of which two have GPUs. Before 1.36 kubelet enumerated the subsets of all 34.
+  json numa = json::array();
+  for (int i = 0; i < 34; ++i) numa.push_back({{"id", i}});
+  json input = {
+      {"id", 1},
+      {"policy", "single-numa-node"},
+      {"options", {{"max-allowable-numa-nodes", "64"}}},
+      {"node", {{"numa", numa}, {"devices", {{"gpu", {{{"id", "a"}, {"numa", {0}}}, {{"id", "b"}, {"numa", {1}}}}}}}}},
+      {"pod", {{"containers", {container("c", {{"gpu", 1}})}}}}};
+  EXPECT_EQ(decide(input)["affinity"], json({0}));
+  input["kubelet"] = "1.35";
+  AdmitCases cases;
+  const Result<std::string> refused = cases.answer(input.dump());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.message().substr(0, 26), "hints over 34 NUMA nodes; ");
+}
+
 TEST(TopologyManager, OutcomesBeyondTheLimitMakeTheAnswerNo) {
   // Any two of 2 + 2 devices under a mask of both nodes, asked for twice: three outcomes, all admitted.
   NodeState node;
