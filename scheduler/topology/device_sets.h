@@ -31,7 +31,8 @@ std::string_view name_of(Objective objective);
 /// The best sets of GPUs of one kind of machine, for every set of free GPUs.
 ///
 /// A table is made when an objective is first asked for, and then only read: share one object among all nodes of a
-/// machine, and among threads. Machines with more than kMaxSetGpus GPUs are refused.
+/// machine, and among threads. Sets that are asked about hold no GPUs beyond all(). Machines with more than kMaxSetGpus
+/// GPUs are refused.
 class DeviceSets {
  public:
   /// `nic_distance` holds how far each GPU is from its nearest NIC, smaller is nearer; empty: it does not matter.

@@ -35,7 +35,7 @@ class PluginSets {
   /// `values` are those of the pair scores.
   explicit PluginSets(const SetValues& values);
 
-  /// The answer when the free GPUs are named in ascending order.
+  /// The answer when the free GPUs, all of them of this machine, are named in ascending order.
   PluginPick pick(GpuSet free, int count) const {
     if (count < 1 || count > gpus_ || size_of(free) < count) return {};
     const GpuSet set = best_[slot(free, count)];
