@@ -274,7 +274,7 @@ TEST(TopologyManager, ManyNumaNodesWithFewDevicesWorkSince136) {
       {"options", {{"max-allowable-numa-nodes", "64"}}},
       {"node", {{"numa", numa}, {"devices", {{"gpu", {{{"id", "a"}, {"numa", {0}}}, {{"id", "b"}, {"numa", {1}}}}}}}}},
       {"pod", {{"containers", {container("c", {{"gpu", 1}})}}}}};
-  EXPECT_EQ(decide(input)["affinity"], json({0}));
+  EXPECT_EQ(decide(input)["affinity"], json::array({0}));
   input["kubelet"] = "1.35";
   AdmitCases cases;
   const Result<std::string> refused = cases.answer(input.dump());
