@@ -65,7 +65,7 @@ void read_limits(JsonFields& fields, const std::map<std::string, const Json*>& l
     if (name == "cpu" || name == "ephemeral-storage" || is_memory_type(name)) continue;
     const std::vector<DeviceResource>& devices = result.node.devices;
     const auto resource =
-        std::find_if(devices.begin(), devices.end(), [&name](const DeviceResource& r) { return r.name == name; });
+        std::find_if(devices.begin(), devices.end(), [&name = name](const DeviceResource& r) { return r.name == name; });
     if (resource == devices.end()) {
       if (std::find(result.ignored.begin(), result.ignored.end(), name) == result.ignored.end()) {
         result.ignored.push_back(name);
