@@ -37,7 +37,9 @@ Status print(std::string_view text);
 
 VerbRun add_replay(CLI::App& app);
 VerbRun add_compare(CLI::App& app);
+VerbRun add_admit(CLI::App& app);
 VerbRun add_policies(CLI::App& app);
+VerbRun add_topo(CLI::App& app);
 VerbRun add_trace(CLI::App& app);
 
 }  // namespace mortise::sim

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-Connection::Connection(int fd) : fd_(fd), in_(kBufferBytes) {
+Connection::Connection(int fd, const Clock& clock) : fd_(fd), clock_(clock), in_(kBufferBytes) {
   const int yes = 1;
   const timeval limit{kTransferSeconds, 0};
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -32,12 +32,14 @@ Connection::Connection(int fd) : fd_(fd), in_(kBufferBytes) {
 bool Connection::wait_for_request() {
   in_header_ = true;
   header_left_ = kMaxHeaderBytes;
+  request_began_ = clock_.now();
   if (begin_ < end_) return true;
   pollfd waited{fd_, POLLIN, 0};
   int ready = 0;
   do {
     ready = poll(&waited, 1, kIdleSeconds * 1000);
   } while (ready < 0 && errno == EINTR);
+  request_began_ = clock_.now();
   return ready > 0 && fill() > 0;
 }
 
@@ -72,6 +74,10 @@ bool Connection::flush() {
 }
 
 ssize_t Connection::fill() {
+  if (clock_.now() - request_began_ > kRequestSeconds * kSecond) {
+    broken_ = true;
+    return -1;
+  }
   ssize_t count = 0;
   do {
     count = recv(fd_, in_.data(), in_.size(), 0);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/base/clock.h"
+
 namespace mortise::extender {
 
 /// One accepted socket, read and written in large pieces. Bytes read ahead of one request stay for the next, so
@@ -15,7 +17,12 @@ class Connection {
   // kube-scheduler's client drops idle connections after 90 s. A server that closes first races its next POST.
   static constexpr int kIdleSeconds = 120;
 
-  explicit Connection(int fd);
+  /// However slowly a client sends, one request must be here within this time of its first byte: each connection
+  /// holds a thread, and a few hundred that trickle must not keep kube-scheduler out.
+  static constexpr int kRequestSeconds = 30;
+
+  /// `clock` must outlive the connection.
+  Connection(int fd, const Clock& clock);
 
   /// False when the client is gone or has been idle for too long.
   bool wait_for_request();
@@ -39,6 +46,8 @@ class Connection {
   void send_all(const char* from, std::size_t size);
 
   int fd_;
+  const Clock& clock_;
+  Nanoseconds request_began_ = 0;
   std::vector<char> in_;
   std::size_t begin_ = 0;  // of what is read ahead
   std::size_t end_ = 0;

@@ -17,7 +17,8 @@ using placement::Reason;
 
 /// How often one node is answered before it is taken for refused.
 constexpr int kAsksPerPlan = 2;
-constexpr std::int64_t kMaxPriority = 10;  // MaxExtenderPriority
+constexpr std::size_t kMaxNameBytes = 253;  // of Kubernetes object names (RFC 1123 subdomains)
+constexpr std::int64_t kMaxPriority = 10;   // MaxExtenderPriority
 
 constexpr std::string_view kDecisiveText = "Decisive: another node chosen";
 constexpr std::string_view kBoundText = "Bound: the pod is bound to another node";
@@ -95,9 +96,11 @@ Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
   return out;
 }
 
-/// Null for a pod without UID: there is nothing to know it by.
+/// Null for a pod without UID: there is nothing to know it by. Nor is one kept whose names no API server would accept:
+/// the memory is bounded by the number of pods, so each must be small.
 AskedPod* Handlers::remember(const PodRequest& pod) {
-  if (pod.uid.empty()) return nullptr;
+  const auto oversized = [](const std::string& text) { return text.size() > kMaxNameBytes; };
+  if (pod.uid.empty() || oversized(pod.uid) || oversized(pod.name) || oversized(pod.ns)) return nullptr;
   AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
   memory.request = pod;
   return &memory;

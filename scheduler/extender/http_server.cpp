@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/base/clock.h"
 #include "scheduler/extender/connection.h"
 #include "scheduler/extender/wire.h"
 
@@ -329,7 +330,8 @@ void HttpServer::Listener::serve(Worker& worker) {
 }
 
 void HttpServer::Listener::serve_requests(int fd) {
-  Connection connection(fd);
+  const SteadyClock clock;
+  Connection connection(fd, clock);
   Stream stream(connection);
   current_connection = &connection;
   while (!stopping_ && connection.wait_for_request()) {

@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -36,12 +38,22 @@ std::string policy_help() {
   return text;
 }
 
+/// CLI11 wraps negative and too large numbers around; a seed must be what was written.
+std::string check_seed(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status == std::errc{} && end == text.data() + text.size()) return {};
+  return "'" + text + "'; allowed: a whole number from 0 to 18446744073709551615";
+}
+
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--cluster", options.start.cluster,
                  "Nodes to serve: openb node CSV, or a Kubernetes List (JSON, YAML)")
       ->required();
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
-  app.add_option("--seed", options.start.seed, "Of ranks and random choices")->capture_default_str();
+  app.add_option("--seed", options.start.seed, "Of ranks and random choices")
+      ->check(CLI::Validator(check_seed, "UINT64"))
+      ->capture_default_str();
   app.add_option("--node-rank", options.start.node_rank, "File of `name rank` lines: the tie order of the nodes");
   app.add_option("--typical", options.start.typical, "Trace whose pods are typical; default: a generated one");
   app.add_option("--listen", options.listen, "ADDR:PORT of filter, prioritize and bind; port 0: any")

@@ -23,8 +23,8 @@ Result<NodeId> ClusterState::add_node(const NodeSpec& spec, std::uint64_t rank) 
                  std::to_string(kMaxDevices)};
   }
   const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
-  const MachineId machine =
-      intern_machine({spec.cpu, spec.memory, spec.pods, spec.gpus, intern_model(spec.model), spec.schedulable});
+  const MachineId machine = intern_machine(
+      {spec.cpu, spec.memory, spec.pods, spec.gpus, intern_model(spec.model), spec.schedulable, spec.blocked});
   NodeState state;
   state.machine = machine;
   state.pods_free = spec.pods;

@@ -19,6 +19,7 @@ Reason feasibility(const NodeState& state, const Machine& machine, const PodShap
     if (machine.gpus == 0) return Reason::kNoGpu;
     if (machine.gpus < pod.gpus) return Reason::kTooFewGpus;
     if (!pod.allows(machine.model)) return Reason::kGpuModel;
+    if (machine.blocked) return Reason::kNodeBlocked;
   }
   if (machine.cpu < pod.cpu || machine.memory < pod.memory || machine.pods < 1) return Reason::kNodeTooSmall;
   if (!devices_suffice(state, pod)) return Reason::kInsufficientGpu;

@@ -22,6 +22,7 @@ struct NodeSpec {
   std::int32_t gpus = 0;  ///< 0..kMaxDevices
   std::string model;      ///< GPU model; empty when unknown or none
   bool schedulable = true;
+  bool blocked = false;  ///< what its pods hold is not known, so it takes no pod that asks for GPUs
 };
 
 /// The part of a node that placement never changes; interned.
@@ -32,6 +33,7 @@ struct Machine {
   std::int32_t gpus = 0;
   ModelId model;
   bool schedulable = true;
+  bool blocked = false;
 
   friend auto operator<=>(const Machine&, const Machine&) = default;
 };

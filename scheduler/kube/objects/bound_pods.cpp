@@ -100,8 +100,8 @@ std::optional<DeviceSet> lowest_devices(std::span<const std::int16_t> free, cons
 }
 
 void close_node(NodeSpec& node, const std::string& pod, const std::string& why, Notes& notes) {
-  node.schedulable = false;
-  notes.add("node " + quote(node.name) + " takes no more pods: what its pod " + quote(pod) +
+  node.blocked = true;
+  notes.add("node " + quote(node.name) + " takes no more GPU pods: what its pod " + quote(pod) +
             " holds is not known: " + why);
 }
 

@@ -23,7 +23,7 @@ std::optional<placement::DeviceSet> lowest_devices(std::span<const std::int16_t>
 /// A pod beyond any bound is dropped and its node closed. Every pod's node must be among the nodes.
 void settle_bound_pods(ClusterFile& file, Notes& notes);
 
-/// Drops nothing silently: the node takes no more pods, and a note says why.
+/// Drops nothing silently: the node takes no more GPU pods, and a note says why.
 void close_node(placement::NodeSpec& node, const std::string& pod, const std::string& why, Notes& notes);
 
 }  // namespace mortise::kube

@@ -174,11 +174,11 @@ TEST(Snapshot, PodThatCannotBeCountedClosesItsNodeOnly) {
                                 {{.name = "a", .requests = R"("nvidia.com/gpu":"1","mortise.dev/gpu-milli":"5")"},
                                  {.name = "b"},
                                  {.name = "c", .node = "m"}});
-  EXPECT_FALSE(file.nodes[0].schedulable);
-  EXPECT_TRUE(file.nodes[1].schedulable);
+  EXPECT_TRUE(file.nodes[0].blocked);
+  EXPECT_FALSE(file.nodes[1].blocked);
   EXPECT_THAT(file.pods, SizeIs(2));
   ASSERT_THAT(file.notes, SizeIs(1));
-  EXPECT_THAT(file.notes[0], HasSubstr("node \"n\" takes no more pods: what its pod \"d/a\" holds is not known"));
+  EXPECT_THAT(file.notes[0], HasSubstr("node \"n\" takes no more GPU pods: what its pod \"d/a\" holds is not known"));
 }
 
 TEST(Snapshot, PodBeyondAnyNodeClosesItsNode) {
@@ -186,7 +186,7 @@ TEST(Snapshot, PodBeyondAnyNodeClosesItsNode) {
     const ClusterFile file = load(node("n", 4), {{.name = "a", .requests = requests}, {.name = "b"}});
     ASSERT_THAT(file.pods, SizeIs(1)) << requests;
     EXPECT_EQ(file.pods[0].request.name, "b");
-    EXPECT_FALSE(file.nodes[0].schedulable);
+    EXPECT_TRUE(file.nodes[0].blocked);
     EXPECT_EQ(file.nodes[0].gpus, 4);
   }
 }

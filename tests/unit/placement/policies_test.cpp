@@ -162,6 +162,19 @@ TEST(Engine, AFailedPlanNamesTheMostFrequentReason) {
   EXPECT_EQ(engine.reasons(pod)[static_cast<std::size_t>(Reason::kTooFewGpus)], 1);
 }
 
+TEST(Engine, ABlockedNodeTakesNoGpuPodsButOthers) {
+  ClusterState cluster;
+  NodeSpec spec{"n", 8000, kMiB, 10, 2, "T4", true};
+  spec.blocked = true;
+  ASSERT_TRUE(cluster.add_node(spec, 0).ok());
+  Engine engine(cluster, policy("best-fit"), 1);
+  PodRequest pod;
+  EXPECT_TRUE(std::holds_alternative<Placed>(engine.plan(pod)));
+  pod.gpus = 1;
+  EXPECT_EQ(std::get<Rejected>(engine.plan(pod)).main_reason, Reason::kNodeBlocked);
+  EXPECT_FALSE(is_unresolvable(Reason::kNodeBlocked)) << "removing the pod in question would help";
+}
+
 TEST(Engine, ForgetsAndRebuildsRareShapes) {
   ClusterState cluster;
   ASSERT_TRUE(cluster.add_node({"n", 1'000'000, 1024 * kMiB, 10000, 8, "T4", true}, 0).ok());

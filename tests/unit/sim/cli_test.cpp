@@ -98,8 +98,8 @@ TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
 }
 
 TEST_F(CommandLine, BadUsageIsOneLineAndCodeTwo) {
-  expect_refused("", "no verb given; known: replay, compare, policies, trace");
-  expect_refused("repaly", "unknown verb 'repaly'; known: replay, compare, policies, trace");
+  expect_refused("", "no verb given; known: replay, compare, admit, topo, policies, trace");
+  expect_refused("repaly", "unknown verb 'repaly'; known: replay, compare, admit, topo, policies, trace");
   expect_refused("--frobnicate", "--frobnicate");
   expect_refused("replay", "--cluster is required; see 'mortise replay --help'");
   expect_refused(std::string(kReplay) + "--frobnicate", "--frobnicate");

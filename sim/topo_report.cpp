@@ -1,0 +1,155 @@
+#include "sim/topo_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "scheduler/topology/machine_json.h"
+#include "scheduler/topology/sources/synthetic.h"
+#include "sim/tables.h"
+
+namespace mortise::sim {
+namespace {
+
+using topology::NodeGraph;
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<std::vector<std::string>>;
+
+const topology::Gpu& gpu_at(const NodeGraph& graph, int gpu) {
+  return graph.machine().gpus[static_cast<std::size_t>(gpu)];
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+std::vector<int> indexes(const NodeGraph& graph, const std::vector<int>& gpus) {
+  std::vector<int> result;
+  for (const int gpu : gpus) result.push_back(gpu_at(graph, gpu).index);
+  return result;
+}
+
+Json pair_links(const NodeGraph& graph) {
+  Json links = Json::array();
+  for (int a = 0; a < graph.gpu_count(); ++a) {
+    for (int b = a + 1; b < graph.gpu_count(); ++b) {
+      const topology::PairLink& pair = graph.link(a, b);
+      const std::string name = to_text(pair);
+      const auto bandwidth = graph.mb_per_s(a, b);
+      Json link = {{"a", gpu_at(graph, a).index},
+                   {"b", gpu_at(graph, b).index},
+                   {"class", name.empty() ? Json() : Json(name)},
+                   {"nvlinks", pair.nvlinks},
+                   {"mb_per_s", bandwidth ? Json(*bandwidth) : Json()}};
+      if (pair.nvlinks > 0) link["switched"] = pair.switched;
+      links.push_back(std::move(link));
+    }
+  }
+  return links;
+}
+
+Json nic_links(const NodeGraph& graph) {
+  Json links = Json::array();
+  for (int gpu = 0; gpu < graph.gpu_count(); ++gpu) {
+    for (std::size_t nic = 0; nic < graph.machine().nics.size(); ++nic) {
+      const topology::LinkClass link = graph.nic_link(gpu, static_cast<int>(nic));
+      links.push_back({{"gpu", gpu_at(graph, gpu).index},
+                       {"nic", graph.machine().nics[nic].name},
+                       {"class", link == topology::LinkClass::kUnknown ? Json() : Json(to_text(link))}});
+    }
+  }
+  return links;
+}
+
+std::string nearest_text(const NodeGraph& graph, int gpu) {
+  std::string text;
+  for (const int nic : graph.nearest_nics(gpu)) {
+    text += (text.empty() ? "" : ",") + graph.machine().nics[static_cast<std::size_t>(nic)].name;
+  }
+  if (text.empty()) return "-";
+  return text + " " + std::string(to_text(graph.nic_link(gpu, graph.nearest_nics(gpu).front())));
+}
+
+std::string gpu_table(const NodeGraph& graph) {
+  Rows rows = {{"GPU", "model", "NUMA", "CPUs", "nearest NICs"}};
+  for (int i = 0; i < graph.gpu_count(); ++i) {
+    const topology::Gpu& gpu = gpu_at(graph, i);
+    rows.push_back({std::to_string(gpu.index), or_dash(gpu.model), or_dash(fmt::format("{}", fmt::join(gpu.numa, ","))),
+                    gpu.cpus ? or_dash(to_text(*gpu.cpus)) : "-", nearest_text(graph, i)});
+  }
+  return align_columns(rows, {true, false, true, false, false});
+}
+
+template <class Cell>
+std::string pair_table(const NodeGraph& graph, const Cell& cell) {
+  Rows rows = {{""}};
+  for (int b = 0; b < graph.gpu_count(); ++b) rows.front().push_back(fmt::format("GPU{}", gpu_at(graph, b).index));
+  for (int a = 0; a < graph.gpu_count(); ++a) {
+    rows.push_back({fmt::format("GPU{}", gpu_at(graph, a).index)});
+    for (int b = 0; b < graph.gpu_count(); ++b) rows.back().push_back(a == b ? "X" : cell(a, b));
+  }
+  return align_columns(rows, std::vector<bool>(rows.front().size(), true));
+}
+
+std::string numa_table(const NodeGraph& graph) {
+  Rows rows = {{"NUMA", "socket", "CPUs", "memory", "distances", ""}};
+  for (const topology::NumaNode& node : graph.machine().numa) {
+    std::string distances;
+    for (const topology::NumaDistance& distance : node.distances) {
+      distances += fmt::format("{}{}", distances.empty() ? "" : " ", distance.value);
+    }
+    std::string cpus = node.cpus ? (node.cpus->empty() ? "none" : to_text(*node.cpus)) : "-";
+    if (!node.cpus && node.cpu_count) cpus = fmt::format("{} of them", *node.cpu_count);
+    rows.push_back({std::to_string(node.id), node.socket ? std::to_string(*node.socket) : "-", cpus,
+                    node.memory ? bytes_text(*node.memory) : "-", or_dash(distances),
+                    node.memory_of_gpu ? fmt::format("memory of GPU {}", *node.memory_of_gpu) : ""});
+  }
+  return align_columns(rows, {true, true, false, true, false, false});
+}
+
+}  // namespace
+
+std::string bytes_text(Bytes bytes) {
+  const auto mib = static_cast<double>(bytes) / static_cast<double>(kMiB);
+  if (mib >= 1024 * 1024) return fmt::format("{:.4g} TiB", mib / 1024 / 1024);
+  if (mib >= 1024) return fmt::format("{:.4g} GiB", mib / 1024);
+  return fmt::format("{:.4g} MiB", mib);
+}
+
+std::string topo_json(const NodeGraph& graph) {
+  Json json = topology::to_json(graph.machine());
+  json["links"] = pair_links(graph);
+  json["nic_links"] = nic_links(graph);
+  json["nvlink_domains"] = Json::array();
+  for (const auto& domain : graph.nvlink_domains()) json["nvlink_domains"].push_back(indexes(graph, domain));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string topo_text(const NodeGraph& graph) {
+  std::string text = gpu_table(graph);
+  if (graph.gpu_count() > 1) {
+    text += "\nLinks\n" + pair_table(graph, [&](int a, int b) { return or_dash(to_text(graph.link(a, b))); });
+    text += "\nMB/s, one direction, nominal\n" + pair_table(graph, [&](int a, int b) {
+              const auto bandwidth = graph.mb_per_s(a, b);
+              return bandwidth ? std::to_string(*bandwidth) : std::string("-");
+            });
+  }
+  if (!graph.machine().numa.empty()) text += "\n" + numa_table(graph);
+  for (const auto& domain : graph.nvlink_domains()) {
+    text += fmt::format("\nNVLink domain: GPUs {}", fmt::join(indexes(graph, domain), ", "));
+  }
+  if (!graph.nvlink_domains().empty()) text += "\n";
+  const topology::KubeletFacts& kubelet = graph.machine().kubelet;
+  if (kubelet.policy) {
+    const bool pod = kubelet.scope.value_or(topology::TopologyScope::kContainer) == topology::TopologyScope::kPod;
+    text += fmt::format("\nkubelet: Topology Manager policy {}, scope {}\n", to_text(*kubelet.policy),
+                        pod ? "pod" : "container");
+  }
+  if (const auto synthetic = topology::to_synthetic(graph.machine())) text += "\nsynthetic: " + *synthetic + "\n";
+  return text;
+}
+
+}  // namespace mortise::sim
