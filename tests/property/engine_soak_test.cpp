@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "scheduler/base/rng.h"
 #include "tests/property/scenario.h"
@@ -65,16 +67,47 @@ TEST(EngineSoak, ForgottenStatesLeaveNothingBehind) {
       const Scenario scenario = any_scenario();
       RC_PRE(!scenario.events.empty());
       Twin twin(scenario, policy);
-      for (std::size_t step = 0; step < 12'000; ++step) {
+      for (std::size_t step = 0; step < 10'000; ++step) {
+        // A different amount each time, so that hardly any state comes twice.
         PodRequest pod;
+        pod.name = twin.next_name();
         pod.memory = 1 + static_cast<Bytes>(step);
-        come_and_go(twin, twin.cluster().intern(pod));
-        if (step % 8 == 0) twin.run(scenario.events[(step / 8) % scenario.events.size()]);
-        if (twin.held().size() > 30) twin.release(step % twin.held().size());
+        twin.commit(pod, Placed{NodeId{static_cast<std::uint32_t>(step % scenario.nodes.size())}, {}, 0});
+        if (step % 4 == 0) twin.run(scenario.events[(step / 4) % scenario.events.size()]);
+        while (twin.held().size() > 15) twin.release(0);
       }
       twin.compare_state();
       twin.compare_fragmentation();
     });
+  }
+}
+
+// Node i + kLeaders follows node i into each state half a round later, while many other states come and go.
+TEST(EngineSoak, EqualStatesShareOneIdThroughAllForgetting) {
+  constexpr std::uint32_t kLeaders = 64;
+  placement::ClusterState cluster;
+  for (std::uint32_t i = 0; i < 2 * kLeaders; ++i) {
+    const placement::NodeSpec spec{"n" + std::to_string(i), 1000, kMiB, 3, 0, "", true};
+    ASSERT_TRUE(cluster.add_node(spec, i).ok());
+  }
+  std::vector<std::optional<AllocationId>> on_node(2 * kLeaders);
+  const auto move = [&](std::uint32_t node, Bytes memory) {
+    PodRequest pod;
+    pod.memory = memory;
+    const auto id = cluster.apply(cluster.intern(pod), NodeId{node}, {});
+    ASSERT_TRUE(id.ok());
+    if (on_node[node]) {
+      ASSERT_TRUE(cluster.release(*on_node[node]).ok());
+    }
+    on_node[node] = *id;
+  };
+  for (std::uint32_t step = 0; step < 20'000; ++step) {
+    move(step % kLeaders, 1 + step);
+    if (step < kLeaders / 2) continue;
+    const std::uint32_t then = step - kLeaders / 2;
+    move(then % kLeaders + kLeaders, 1 + then);
+    ASSERT_EQ(cluster.node_state(NodeId{then % kLeaders}), cluster.node_state(NodeId{then % kLeaders + kLeaders}))
+        << "step " << step;
   }
 }
 

@@ -66,8 +66,9 @@ PodRequest gpu_pod(PodRequest pod, std::int32_t gpus, MilliGpu milli, Models mod
 }
 
 rc::Gen<PodRequest> without_gpu() {
-  return gen::apply(&cpu_pod, gen::elementOf(std::vector<MilliCpu>{0, 100, 250, 1000, 2000, 4000, 8000, 16000, 32000}),
-                    gen::element<Bytes>(0, 1, 1, 2, 4, 8, 16));
+  return gen::apply(&cpu_pod,
+                    gen::elementOf(std::vector<MilliCpu>{0, 0, 0, 100, 250, 1000, 2000, 4000, 8000, 16000, 32000}),
+                    gen::element<Bytes>(0, 0, 0, 1, 1, 2, 4, 8, 16));
 }
 
 rc::Gen<Models> models() {
