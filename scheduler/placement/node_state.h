@@ -3,6 +3,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "scheduler/base/ids.h"
 #include "scheduler/base/units.h"
 #include "scheduler/placement/device_set.h"
+#include "scheduler/placement/node_topology.h"
 
 namespace mortise::placement {
 
@@ -23,6 +25,8 @@ struct NodeSpec {
   std::string model;      ///< GPU model; empty when unknown or none
   bool schedulable = true;
   bool blocked = false;  ///< what its pods hold is not known, so it takes no pod that asks for GPUs
+  /// Null: not known. Its GPUs are as many as `gpus`, and device i is the GPU at position i.
+  std::shared_ptr<const NodeTopology> topology;
 };
 
 /// The part of a node that placement never changes; interned.
@@ -34,6 +38,7 @@ struct Machine {
   ModelId model;
   bool schedulable = true;
   bool blocked = false;
+  TopologyId topology{};
 
   friend auto operator<=>(const Machine&, const Machine&) = default;
 };
@@ -49,6 +54,7 @@ struct NodeState {
   MilliCpu cpu_free = 0;
   Bytes memory_free = 0;
   GpuPodKinds kinds = 0;
+  BeliefId belief{};                             ///< 0: the pods hold the GPUs missing from `free`, and no more
   std::uint8_t devices = 0;                      ///< how many entries of `free` count
   std::array<std::int16_t, kMaxDevices> free{};  ///< milli-GPU left per device
 
