@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/verbs.h"
-#include "tests/unit/sim/scratch_dir.h"
+#include "tests/unit/sim/topo_program.h"
 
 namespace mortise::sim {
 namespace {
@@ -53,38 +52,12 @@ items:
   metadata: {name: c, annotations: {mortise.dev/topology: "not JSON"}}
 )";
 
-struct Ran {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
-class Topo : public testing::Test {
+class Topo : public TopoProgram {
  protected:
   Topo() {
     write("matrix.txt", kMatrix);
     write("node.yaml", kNode);
   }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(dir_.path() / name, std::ios::binary) << text;
-  }
-  std::string path(const std::string& name) const { return (dir_.path() / name).string(); }
-
-  static Ran run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"mortise", "topo"});
-    std::vector<const char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_command_line(static_cast<int>(argv.size()), argv.data());
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
-  }
-
-  ScratchDir dir_;
 };
 
 TEST_F(Topo, JsonHasEveryPairOnceAndNullWhereTheInputDoesNotSay) {
