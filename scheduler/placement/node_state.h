@@ -26,7 +26,7 @@ struct NodeSpec {
   bool schedulable = true;
   bool blocked = false;  ///< what its pods hold is not known, so it takes no pod that asks for GPUs
   /// Null: not known. Its GPUs are as many as `gpus`, and device i is the GPU at position i.
-  std::shared_ptr<const NodeTopology> topology;
+  std::shared_ptr<const NodeTopology> topology = nullptr;
 };
 
 /// The part of a node that placement never changes; interned.
