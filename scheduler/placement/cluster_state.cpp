@@ -22,9 +22,13 @@ Result<NodeId> ClusterState::add_node(const NodeSpec& spec, std::uint64_t rank) 
     return Error{"node '" + spec.name + "': amounts must be 0 or more, and GPUs at most " +
                  std::to_string(kMaxDevices)};
   }
+  if (spec.topology && spec.topology->gpus() != spec.gpus) {
+    return Error{"node '" + spec.name + "': " + std::to_string(spec.gpus) + " GPUs, but a topology of " +
+                 std::to_string(spec.topology->gpus())};
+  }
   const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
-  const MachineId machine = intern_machine(
-      {spec.cpu, spec.memory, spec.pods, spec.gpus, intern_model(spec.model), spec.schedulable, spec.blocked});
+  const MachineId machine = intern_machine({spec.cpu, spec.memory, spec.pods, spec.gpus, intern_model(spec.model),
+                                            spec.schedulable, spec.blocked, insides_.intern(spec.topology)});
   NodeState state;
   state.machine = machine;
   state.pods_free = spec.pods;
@@ -33,7 +37,7 @@ Result<NodeId> ClusterState::add_node(const NodeSpec& spec, std::uint64_t rank) 
   state.devices = static_cast<std::uint8_t>(spec.gpus);
   std::fill_n(state.free.begin(), spec.gpus, static_cast<std::int16_t>(kWholeGpu));
 
-  nodes_.push_back({spec.name, {}});
+  nodes_.push_back({spec.name, {}, {}});
   by_name_.emplace(spec.name, id);
   states_.add_node(rank, state);
   totals_.nodes += 1;
@@ -60,7 +64,7 @@ ModelId ClusterState::intern_model(std::string_view name) {
 }
 
 ShapeId ClusterState::intern(const PodRequest& pod) {
-  PodShape shape{pod.cpu, pod.memory, pod.gpus, pod.gpus > 0 ? pod.gpu_milli : 0, {}};
+  PodShape shape{pod.cpu, pod.memory, pod.gpus, pod.gpus > 0 ? pod.gpu_milli : 0, {}, insides_.intern(pod)};
   if (pod.gpus > 0) {
     for (const std::string& model : pod.models) shape.models.push_back(intern_model(model));
     std::sort(shape.models.begin(), shape.models.end());
@@ -89,6 +93,24 @@ void ClusterState::count_kind(NodeEntry& node, const PodShape& shape, int sign, 
   state.kinds = count > 0 ? state.kinds | kind : state.kinds & ~kind;
 }
 
+NodeInsides::HeldHere ClusterState::held_here(const Allocation& allocation, const PodShape& shape) {
+  return {allocation.holds, gpu_mask(allocation.devices), shape.is_share()};
+}
+
+BeliefId ClusterState::believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign,
+                               TopologyId topology) {
+  const NodeInsides::HeldHere mine = held_here(allocation, shape);
+  if (sign < 0) {
+    node.held.push_back(mine);
+  } else {
+    const auto found = std::find(node.held.begin(), node.held.end(), mine);
+    assert(found != node.held.end());
+    *found = node.held.back();
+    node.held.pop_back();
+  }
+  return insides_.believe(topology, node.held);
+}
+
 void ClusterState::book(const Allocation& allocation, int sign) {
   const PodShape& shape = shapes_.shape(allocation.shape);
   NodeState state = state_of(allocation.node);
@@ -100,7 +122,10 @@ void ClusterState::book(const Allocation& allocation, int sign) {
     std::int16_t& left = state.free[static_cast<std::size_t>(device)];
     left = static_cast<std::int16_t>(left + sign * shape.gpu_milli);
   });
-  count_kind(nodes_[allocation.node.index()], shape, sign, state);
+  NodeEntry& node = nodes_[allocation.node.index()];
+  count_kind(node, shape, sign, state);
+  const TopologyId topology = machine(state.machine).topology;
+  if (topology != TopologyId{}) state.belief = believe(node, allocation, shape, sign, topology);
   totals_.pods -= sign;
   totals_.gpu_used -= sign * shape.gpu_total();
   totals_.cpu_used -= sign * shape.cpu;
@@ -108,10 +133,13 @@ void ClusterState::book(const Allocation& allocation, int sign) {
   states_.move_node(allocation.node, state);
 }
 
-Result<AllocationId> ClusterState::apply(ShapeId shape, NodeId node, const DeviceSet& devices) {
-  const Status fit = fits(shapes_.shape(shape), state_of(node), devices);
+Result<AllocationId> ClusterState::apply(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge) {
+  const PodShape& pod = shapes_.shape(shape);
+  const NodeState& before = state_of(node);
+  const Status fit = fits(pod, before, devices);
   if (!fit) return fit.error();
-  const Allocation allocation{node, shape, devices};
+  const Allocation allocation{node, shape, devices,
+                              insides_.holds(machine(before.machine), before, pod, devices, knowledge)};
   const bool grew = free_ids_.empty();
   AllocationId id{static_cast<std::uint32_t>(allocations_.size())};
   if (grew) {
@@ -194,6 +222,7 @@ std::optional<NodeId> ClusterState::find_node(std::string_view name) const {
 
 Status ClusterState::check() const {
   std::vector<NodeState> expected(nodes_.size());
+  std::vector<std::vector<NodeInsides::HeldHere>> held_on(nodes_.size());
   ClusterTotals totals;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     const NodeState& now = state_of(NodeId{static_cast<std::uint32_t>(n)});
@@ -222,12 +251,15 @@ Status ClusterState::check() const {
       std::int16_t& left = state.free[static_cast<std::size_t>(d)];
       left = static_cast<std::int16_t>(left - shape.gpu_milli);
     });
+    held_on[held->node.index()].push_back(held_here(*held, shape));
     totals.pods += 1;
     totals.gpu_used += shape.gpu_total();
     totals.cpu_used += shape.cpu;
   }
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const NodeState& state = expected[n];
+    NodeState& state = expected[n];
+    const TopologyId topology = machine(state.machine).topology;
+    if (topology != TopologyId{}) state.belief = insides_.believe(topology, held_on[n]);
     totals.whole_free_gpus += state.whole_free();
     const bool overbooked =
         state.pods_free < 0 || state.cpu_free < 0 || state.memory_free < 0 ||

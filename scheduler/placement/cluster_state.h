@@ -12,6 +12,7 @@
 #include "scheduler/base/ids.h"
 #include "scheduler/base/result.h"
 #include "scheduler/placement/decision.h"
+#include "scheduler/placement/node_insides.h"
 #include "scheduler/placement/node_state.h"
 #include "scheduler/placement/request.h"
 #include "scheduler/placement/shape_table.h"
@@ -24,6 +25,7 @@ struct Allocation {
   NodeId node;
   ShapeId shape;
   DeviceSet devices;
+  HoldsId holds{};  ///< what it may hold of the node's inside
 };
 
 struct ClusterTotals {
@@ -46,7 +48,8 @@ class ClusterState {
   ClusterState(const ClusterState&) = delete;
   ClusterState& operator=(const ClusterState&) = delete;
 
-  /// Refuses a name already present, a negative amount, and more devices than kMaxDevices.
+  /// Refuses a name already present, a negative amount, more devices than kMaxDevices, and a topology with another
+  /// number of GPUs.
   /// `rank` is the place in the tie order: among equal candidates the lowest (rank, NodeId) wins.
   Result<NodeId> add_node(const NodeSpec& spec, std::uint64_t rank);
 
@@ -55,8 +58,9 @@ class ClusterState {
   ModelId intern_model(std::string_view name);
 
   /// Takes the devices; an error ("stale: ...") changes nothing. `devices` must be as `Placed` gives them:
-  /// as many as the shape's gpus, each with the shape's share free.
-  Result<AllocationId> apply(ShapeId shape, NodeId node, const DeviceSet& devices);
+  /// as many as the shape's gpus, each with the shape's share free. `knowledge` says how sure they are.
+  Result<AllocationId> apply(ShapeId shape, NodeId node, const DeviceSet& devices,
+                             Knowledge knowledge = Knowledge::kExact);
   Status release(AllocationId id);
 
   /// What happened since `mark()` is taken back by `undo(mark)`, newest first. Marks nest.
@@ -70,6 +74,20 @@ class ClusterState {
 
   /// Recomputes everything from the allocations and compares; the error names the first difference.
   Status check() const;
+
+  /// Why a node in this state that has enough of everything does not take the pod: the topology; kNone: it does.
+  Reason topology_reason(const NodeState& state, const PodShape& pod) const {
+    return insides_.reason(machine(state.machine), state, pod);
+  }
+  /// The devices that a pod of whole GPUs gets on a node that takes it (see NodeInsides::choose).
+  DeviceSet choose_devices(const NodeState& state, const PodShape& pod,
+                           std::optional<topology::Objective> objective) const {
+    return insides_.choose(machine(state.machine), state, pod, objective);
+  }
+  /// Null: not known.
+  const NodeTopology* topology_of(const Machine& machine) const { return insides_.topology(machine.topology); }
+  /// What the node's pods may hold of its inside; null: the devices on record, no more.
+  const Belief* belief_of(NodeId id) const { return insides_.belief(state_of(id).belief); }
 
   std::optional<NodeId> find_node(std::string_view name) const;
   std::size_t node_count() const { return nodes_.size(); }
@@ -93,6 +111,7 @@ class ClusterState {
   struct NodeEntry {
     std::string name;
     std::array<std::uint16_t, kKinds> pods_of_kind{};  // GPU pods on the node, by bit of GpuPodKinds
+    std::vector<NodeInsides::HeldHere> held{};         // by the pods of a node whose topology is known; in no order
   };
   struct NameHash {
     using is_transparent = void;
@@ -110,6 +129,8 @@ class ClusterState {
   Status fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
   /// Books the allocation on its node: sign -1 takes, +1 gives back.
   void book(const Allocation& allocation, int sign);
+  static NodeInsides::HeldHere held_here(const Allocation& allocation, const PodShape& shape);
+  BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign, TopologyId topology);
   void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
   void after_mutation();
 
@@ -120,6 +141,7 @@ class ClusterState {
   std::vector<std::string> models_;
   StateTable states_;
   ShapeTable shapes_;
+  mutable NodeInsides insides_;  // remembers what it was asked
   std::vector<std::optional<Allocation>> allocations_;
   std::vector<AllocationId> free_ids_;
   std::vector<JournalEntry> journal_;  // kept only while a mark is open
