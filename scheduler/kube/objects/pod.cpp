@@ -50,7 +50,9 @@ Result<Pod> decode_pod(const nlohmann::json& document) {
   for (const Field& field : spec.member("containers").items()) {
     pod.containers.push_back(decode_container(field, placement::ContainerKind::kApp));
   }
-  pod.phase = root.member("status").member("phase").text();
+  const Field status = root.member("status");
+  pod.phase = status.member("phase").text();
+  pod.qos_class = status.member("qosClass").text();
   if (mistake) return *mistake;
   return pod;
 }

@@ -44,7 +44,12 @@ items:
   kind: Node
   metadata:
     name: b
-    annotations: {mortise.dev/topology: '{"gpus":[{"index":0},{"index":1}],"links":[{"a":0,"b":1,"class":"PIX"}]}'}
+    annotations:
+      mortise.dev/topology: '{"gpus":[{"index":0},{"index":1}],"links":[{"a":0,"b":1,"class":"PIX"}]}'
+      mortise.dev/kubelet: policy=best-effort,scope=pod
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: p}
 - apiVersion: v1
   kind: Node
   metadata: {name: c, annotations: {mortise.dev/topology: "not JSON"}}
@@ -113,6 +118,7 @@ TEST_F(Topo, ANodeCombinesItsSources) {
   const Ran annotated = run({"--node", path("node.yaml"), "--name", "b", "--json"});
   ASSERT_EQ(annotated.code, kExitDone) << annotated.err;
   EXPECT_EQ(json::parse(annotated.out)["links"][0]["class"], "PIX");
+  EXPECT_EQ(json::parse(annotated.out)["kubelet"], json::parse(R"({"policy":"best-effort","scope":"pod"})"));
 }
 
 TEST_F(Topo, MistakesAreOneLineAndExitTwo) {
@@ -129,8 +135,9 @@ TEST_F(Topo, MistakesAreOneLineAndExitTwo) {
   EXPECT_THAT(refused({"--synthetic", "gpu:x"}), StartsWith("mortise: --synthetic:1: gpu is \"x\""));
   EXPECT_THAT(refused({"--node", path("node.yaml")}), HasSubstr("3 nodes; give one by --name: a, b, c"));
   EXPECT_THAT(refused({"--node", path("node.yaml"), "--name", "d"}), HasSubstr("no node \"d\"; known: a, b, c"));
-  EXPECT_THAT(refused({"--node", path("node.yaml"), "--name", "c"}),
-              HasSubstr("node \"c\" says nothing of its topology"));
+  EXPECT_THAT(
+      refused({"--node", path("node.yaml"), "--name", "c"}),
+      HasSubstr("node \"c\" says nothing of its topology (annotation left out: mortise.dev/topology:1: not JSON)"));
   EXPECT_THAT(refused({"--matrix", path("missing")}), HasSubstr("missing"));
   EXPECT_THAT(refused({"--matrix", path("node.yaml")}), HasSubstr("node.yaml:1: no line of column names"));
   EXPECT_THAT(refused({"--machine", "t4-2", "--json", "--annotate"}), HasSubstr("exclude each other"));
