@@ -20,8 +20,8 @@ namespace mortise::kube {
 
 struct ReflectorOptions {
   std::string path;  ///< of the collection: `/api/v1/pods`, or what resource_path() makes
-  std::string field_selector;
-  std::string label_selector;
+  std::string field_selector = {};
+  std::string label_selector = {};
   bool optional = false;  ///< the type may not exist (a custom resource): then there simply are no objects
 
   std::size_t page_size = 500;
