@@ -131,7 +131,10 @@ Reflector::Next Reflector::take_page(const std::string& body, std::string& conti
   if (version.empty() && !mistake) mistake = Error{"a list without metadata.resourceVersion"};
   if (mistake) return failed(options_.path + ": " + mistake->message, &ReflectorStatus::failures, again);
 
-  update([&](ReflectorStatus& status) { status.heard_at = clock_.now(); });
+  update([&](ReflectorStatus& status) {
+    status.heard_at = clock_.now();
+    ++status.pages;
+  });
   if (const auto items = document->find("items"); items != document->end()) {
     for (const json& object : *items) {
       Result<ObjectName> name = read_object_name(object);

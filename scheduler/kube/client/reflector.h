@@ -40,6 +40,7 @@ struct ReflectorStatus {
   std::string resource_version;  ///< up to which everything has been told
   Nanoseconds heard_at = 0;      ///< when the server last sent anything, by the injected clock
   std::uint64_t lists = 0;       ///< complete ones
+  std::uint64_t pages = 0;       ///< of lists, complete or not
   std::uint64_t watches = 0;     ///< begun
   std::uint64_t events = 0;      ///< added, modified, deleted
   std::uint64_t expired = 0;     ///< the server had forgotten our version or page (410)

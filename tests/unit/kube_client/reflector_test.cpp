@@ -98,6 +98,7 @@ TEST_F(ReflectorTest, ListsInPagesThenWatchesFromTheListsVersion) {
   EXPECT_TRUE(now.synced);
   EXPECT_EQ(now.resource_version, "10");
   EXPECT_EQ(now.lists, 1U);
+  EXPECT_EQ(now.pages, 2U);
   EXPECT_THAT(waiter_.waits(), IsEmpty());
 }
 
