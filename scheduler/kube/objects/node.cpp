@@ -72,6 +72,7 @@ Result<Node> decode_node(const nlohmann::json& document) {
   const Field metadata = root.member("metadata");
   node.name = metadata.member("name").text();
   node.uid = metadata.member("uid").text();
+  node.resource_version = metadata.member("resourceVersion").text();
   node.labels = metadata.member("labels").texts();
   node.annotations = metadata.member("annotations").texts();
   node.unschedulable = root.member("spec").member("unschedulable").flag();

@@ -14,6 +14,7 @@ namespace mortise::kube {
 struct Node {
   std::string name;
   std::string uid;
+  std::string resource_version;
   bool unschedulable = false;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
