@@ -65,8 +65,8 @@ std::int64_t advisory_priority(const NodeAnswer& answer, NodeId best, placement:
 
 }  // namespace
 
-void Handlers::adopt(const PodRequest& pod, std::string_view node) {
-  if (!pod.uid.empty()) bound_.insert_or_assign(pod.uid, BoundPod{pod.ns, pod.name, std::string(node)});
+void Handlers::adopt(BoundPod pod) {
+  if (!pod.uid.empty()) bound_.put(std::move(pod));
 }
 
 Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
@@ -98,17 +98,14 @@ Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
 
 /// Null for a pod without UID: there is nothing to know it by. Nor is one kept whose names no API server would accept:
 /// the memory is bounded by the number of pods, so each must be small.
-AskedPod* Handlers::remember(const PodRequest& pod) {
+AskedPod* Handlers::remember(const PodQuestion& question) {
+  const PodRequest& pod = question.pod;
   const auto oversized = [](const std::string& text) { return text.size() > kMaxNameBytes; };
   if (pod.uid.empty() || oversized(pod.uid) || oversized(pod.name) || oversized(pod.ns)) return nullptr;
   AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
   memory.request = pod;
+  memory.priority = question.priority;
   return &memory;
-}
-
-const Handlers::BoundPod* Handlers::find_bound(std::string_view uid) const {
-  const auto found = bound_.find(uid);
-  return found == bound_.end() ? nullptr : &found->second;
 }
 
 /// The decisive answer. `counts` is false for a question that must leave no trace.
@@ -166,7 +163,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
       node.verdict = Verdict::kUnresolvable;
       node.reason = kInvalid;
     }
-  } else if (const BoundPod* bound = find_bound(question.pod.uid)) {
+  } else if (const BoundPod* bound = bound_.find(question.pod.uid)) {
     answer.outcome = Outcome::kBound;
     for (NodeVerdict& node : asked.nodes) {
       if (node.name == bound->node) continue;
@@ -175,7 +172,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
     }
   } else if (question.unmanaged()) {
     answer.outcome = Outcome::kUnmanaged;
-    remember(question.pod);
+    remember(question);
     for (NodeVerdict& node : asked.nodes) {
       if (node.name.empty()) reject(node, Reason::kUnknownNode);
     }
@@ -187,7 +184,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
 }
 
 void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer) {
-  AskedPod* memory = remember(question.pod);
+  AskedPod* memory = remember(question);
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
   const Decision decision = engine_.plan(question.pod, asked.known, &answers);
@@ -198,6 +195,10 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
     if (answers[i].reason != Reason::kNone) reject(node, answers[i].reason);
   }
   const auto* best = std::get_if<Placed>(&decision);
+  if (memory != nullptr) {
+    memory->fitting = best != nullptr ? std::optional(best->node) : std::nullopt;
+    memory->answered = clock_.now();
+  }
   if (best == nullptr) {
     answer.outcome = Outcome::kRejected;
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
@@ -223,7 +224,7 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   priorities.reserve(asked.nodes.size());
   for (const NodeVerdict& node : asked.nodes) priorities.push_back({node.name, 0});
   if (!question.invalid.empty() || question.unmanaged()) return priorities;
-  if (const BoundPod* bound = find_bound(question.pod.uid)) {
+  if (const BoundPod* bound = bound_.find(question.pod.uid)) {
     for (HostPriority& entry : priorities) {
       if (entry.host == bound->node) entry.score = kMaxPriority;
     }
@@ -258,7 +259,7 @@ std::string Handlers::bind(const BindingArgs& args) {
   const auto names_differ = [&](std::string_view ns, std::string_view name) {
     return name != args.pod_name || !same_namespace(ns, args.pod_namespace);
   };
-  if (const BoundPod* bound = find_bound(args.pod_uid)) {
+  if (const BoundPod* bound = bound_.find(args.pod_uid)) {
     if (names_differ(bound->ns, bound->name)) return who + ": this UID belongs to " + bound->ns + "/" + bound->name;
     if (bound->node != args.node) return who + " is already bound to node " + bound->node;
     return {};
@@ -268,26 +269,30 @@ std::string Handlers::bind(const BindingArgs& args) {
   const PodRequest& pod = memory->request;
   if (names_differ(pod.ns, pod.name)) return who + ": this UID belongs to " + pod.ns + "/" + pod.name;
   const auto node = cluster_.find_node(args.node);
-  std::string error = node ? take_place(pod, memory->plan, *node) : "node " + args.node + " is not known";
+  const Result<AllocationId> taken =
+      node ? take_place(pod, memory->plan, *node) : Error{"node " + args.node + " is not known"};
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
-  if (!error.empty() && pod.gpus > 0) return who + ": " + error;
-  bound_.insert_or_assign(args.pod_uid, BoundPod{pod.ns, pod.name, args.node});
+  if (!taken.ok() && pod.gpus > 0) return who + ": " + taken.message();
+  bound_.put({args.pod_uid, pod.ns, pod.name, args.node, taken.ok() ? std::optional(*taken) : std::nullopt,
+              memory->priority, clock_.now()});
   asked_pods_.erase(args.pod_uid);
   return {};
 }
 
 /// The plan's own devices while they are free, else the policy's choice on this node now.
-std::string Handlers::take_place(const PodRequest& pod, const std::optional<Placed>& plan, NodeId node) {
-  if (plan && plan->node == node && engine_.commit(pod, *plan).ok()) return {};
+Result<AllocationId> Handlers::take_place(const PodRequest& pod, const std::optional<Placed>& plan, NodeId node) {
+  if (plan && plan->node == node) {
+    const Result<AllocationId> committed = engine_.commit(pod, *plan);
+    if (committed.ok()) return committed;
+  }
   const Decision decision = engine_.plan(pod, {&node, 1});
   const auto* placed = std::get_if<Placed>(&decision);
   if (placed == nullptr) {
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
     const Reason reason = rejected != nullptr ? rejected->main_reason : Reason::kNodeBlocked;
-    return "does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason));
+    return Error{"does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason))};
   }
-  const auto committed = engine_.commit(pod, *placed);
-  return committed.ok() ? std::string() : committed.message();
+  return engine_.commit(pod, *placed);
 }
 
 }  // namespace mortise::extender

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,9 +8,11 @@
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/asked_pods.h"
+#include "scheduler/extender/bound_pods.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/placement/engine.h"
+#include "scheduler/placement/preemption.h"
 
 namespace mortise::extender {
 
@@ -36,24 +37,21 @@ struct FilterAnswer {
 class Handlers {
  public:
   /// All three must outlive the handlers.
-  Handlers(placement::Engine& engine, const placement::ClusterState& cluster, const Clock& clock)
+  Handlers(placement::Engine& engine, placement::ClusterState& cluster, const Clock& clock)
       : engine_(engine), cluster_(cluster), clock_(clock) {}
 
-  /// A pod that holds its place in the cluster already.
-  void adopt(const placement::PodRequest& pod, std::string_view node);
+  /// A pod that holds its place in the cluster already. One without UID cannot be known again.
+  void adopt(BoundPod pod);
 
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
   std::vector<HostPriority> prioritize(const PodQuestion& question);
+  /// On which nodes which pods should go. Tries on the cluster state and leaves it as it was.
+  std::vector<NodeVictims> preempt(const PreemptionQuestion& question);
   /// Takes the place in memory. Returns the error's text; empty: bound.
   std::string bind(const BindingArgs& args);
 
  private:
-  struct BoundPod {
-    std::string ns;
-    std::string name;
-    std::string node;
-  };
   /// The distinct nodes of a request; `known[i]` is the entry `at[i]` of `nodes`.
   struct Asked {
     std::vector<NodeVerdict> nodes;
@@ -68,21 +66,24 @@ class Handlers {
   using Answers = std::span<const placement::NodeAnswer>;
 
   Asked collect(const std::vector<AskedNode>& asked);
-  AskedPod* remember(const placement::PodRequest& pod);
-  const BoundPod* find_bound(std::string_view uid) const;
+  AskedPod* remember(const PodQuestion& question);
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);
   placement::Placed best_not_aside(const placement::PodRequest& pod, const AskedPod& memory, Answers answers,
                                    const placement::Placed& best);
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
-  std::string take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan, NodeId node);
+  Result<AllocationId> take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan,
+                                  NodeId node);
+  bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
+  NodeVictims victims_on(NodeId node, ShapeId shape, const PodQuestion& pod, const PreemptionCandidate& candidate,
+                         placement::EvictionBudget& budget);
 
   placement::Engine& engine_;
-  const placement::ClusterState& cluster_;
+  placement::ClusterState& cluster_;
   const Clock& clock_;
   AskedPods asked_pods_;
-  std::map<std::string, BoundPod, std::less<>> bound_;  // by UID
-  std::vector<std::uint32_t> first_entry_;              // scratch of collect(): entry + 1 of a node, 0: not seen
+  BoundPods bound_;
+  std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };
 
 }  // namespace mortise::extender

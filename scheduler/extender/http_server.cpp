@@ -401,6 +401,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service
   add("/filter", Verb::kFilter, &Service::filter);
   add("/prioritize", Verb::kPrioritize, &Service::prioritize);
   add("/bind", Verb::kBind, &Service::bind);
+  add("/preempt", Verb::kPreempt, &Service::preempt);
   listener->run();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));
 }

@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/endpoint.h"
@@ -57,7 +59,7 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--node-rank", options.start.node_rank, "File of `name rank` lines: the tie order of the nodes");
   app.add_option("--typical", options.start.typical, "Trace whose pods are typical; default: a generated one");
-  app.add_option("--listen", options.listen, "ADDR:PORT of filter, prioritize and bind; port 0: any")
+  app.add_option("--listen", options.listen, "ADDR:PORT of filter, prioritize, bind and preempt; port 0: any")
       ->capture_default_str();
   app.add_option("--admin", options.admin, "ADDR:PORT of healthz, readyz and metrics; port 0: any")
       ->capture_default_str();
@@ -65,6 +67,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--max-request-mib", options.max_request_mib, "Larger requests are refused")
       ->check(CLI::Range(1, 2048))
       ->capture_default_str();
+}
+
+Nanoseconds since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
 /// Until SIGTERM or SIGINT, which every thread started from here on leaves to this one.
@@ -91,7 +98,7 @@ int serve(const Options& options) {
   const SteadyClock clock;
   Metrics metrics;
   Handlers handlers(*cluster->engine, *cluster->state, clock);
-  for (const kube::BoundPod& pod : cluster->bound) handlers.adopt(pod.request, pod.node);
+  for (BoundPod& pod : bound_pods(*cluster, clock.now(), since_1970())) handlers.adopt(std::move(pod));
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock);
 
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,

@@ -13,7 +13,7 @@
 namespace mortise::extender {
 namespace {
 
-constexpr std::array<std::string_view, kVerbCount> kVerbs = {"filter", "prioritize", "bind"};
+constexpr std::array<std::string_view, kVerbCount> kVerbs = {"filter", "prioritize", "bind", "preempt"};
 constexpr std::array<std::string_view, 5> kOutcomes = {"placed", "rejected", "unmanaged", "invalid", "bound"};
 
 /// From a warm answer about a few nodes to the scheduler's default timeout.

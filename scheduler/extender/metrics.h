@@ -9,8 +9,8 @@
 
 namespace mortise::extender {
 
-enum class Verb { kFilter, kPrioritize, kBind };
-inline constexpr int kVerbCount = 3;
+enum class Verb { kFilter, kPrioritize, kBind, kPreempt };
+inline constexpr int kVerbCount = 4;
 
 /// Prometheus metrics of the extender. Thread-safe.
 class Metrics {

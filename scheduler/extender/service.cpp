@@ -8,7 +8,7 @@ namespace mortise::extender {
 namespace {
 
 /// Filter and bind carry errors in a field of their 200 answer; kube-scheduler reads no body of any other status, but
-/// prioritize has no such field.
+/// prioritize and preempt have no such field.
 Reply error_reply(Verb verb, const std::string& why) {
   const std::string text = answer_text(why);
   switch (verb) {
@@ -20,6 +20,7 @@ Reply error_reply(Verb verb, const std::string& why) {
     case Verb::kBind:
       return {200, write_binding_result(text)};
     case Verb::kPrioritize:
+    case Verb::kPreempt:
       break;
   }
   return {400, text + "\n"};
@@ -73,6 +74,20 @@ Reply Service::bind(std::string body) {
     error = handlers_.bind(*args);
   }
   return finish(Verb::kBind, start, error.empty(), error_reply(Verb::kBind, error));
+}
+
+Reply Service::preempt(std::string body) {
+  const Nanoseconds start = clock_.now();
+  const Result<PreemptionQuestion> question = read_preemption_question(body);
+  if (!question.ok()) {
+    return finish(Verb::kPreempt, start, false, error_reply(Verb::kPreempt, question.message()));
+  }
+  std::vector<NodeVictims> nodes;
+  {
+    const std::lock_guard lock(mutex_);
+    nodes = handlers_.preempt(*question);
+  }
+  return finish(Verb::kPreempt, start, true, {200, write_preemption_result(nodes)});
 }
 
 std::string Service::metrics_text() {

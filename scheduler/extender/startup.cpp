@@ -45,7 +45,8 @@ Result<LoadedCluster> load(const StartOptions& options) {
     if (!read.ok()) return read.error();
     ranks = *std::move(read);
   }
-  auto state = kube::build_cluster(*file, ranks ? &*ranks : nullptr, options.seed);
+  std::vector<AllocationId> held;
+  auto state = kube::build_cluster(*file, ranks ? &*ranks : nullptr, options.seed, &held);
   if (!state.ok()) return Error{options.cluster + ": " + state.message()};
   const auto typical = typical_pods(options.typical, **state);
   if (!typical.ok()) return typical.error();
@@ -57,8 +58,22 @@ Result<LoadedCluster> load(const StartOptions& options) {
   loaded.engine = std::make_unique<placement::Engine>(*loaded.state, *std::move(policy), options.seed);
   loaded.fragmentation = std::make_unique<placement::FragmentationMeter>(*loaded.state, *typical);
   loaded.bound = std::move(file->pods);
+  loaded.held = std::move(held);
   loaded.notes = std::move(file->notes);
   return loaded;
+}
+
+std::vector<BoundPod> bound_pods(const LoadedCluster& cluster, Nanoseconds now, Nanoseconds since_1970) {
+  std::vector<BoundPod> pods;
+  pods.reserve(cluster.bound.size());
+  for (std::size_t i = 0; i < cluster.bound.size(); ++i) {
+    const kube::BoundPod& pod = cluster.bound[i];
+    const placement::PodRequest& request = pod.request;
+    BoundPod& out = pods.emplace_back(
+        BoundPod{request.uid, request.ns, request.name, pod.node, cluster.held[i], pod.priority, std::nullopt});
+    if (pod.start) out.start = now - (since_1970 - *pod.start);
+  }
+  return pods;
 }
 
 }  // namespace mortise::extender

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scheduler/base/result.h"
+#include "scheduler/extender/bound_pods.h"
 #include "scheduler/kube/objects/cluster_file.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/engine.h"
@@ -29,10 +30,14 @@ struct LoadedCluster {
   std::unique_ptr<placement::Engine> engine;
   std::unique_ptr<placement::FragmentationMeter> fragmentation;
   std::vector<kube::BoundPod> bound;  ///< pods that hold their place already
+  std::vector<AllocationId> held;     ///< what each of them holds
   std::vector<std::string> notes;     ///< what was skipped and why, one line each
 };
 
 /// An error is one line that names the file or option.
 Result<LoadedCluster> load(const StartOptions& options);
+
+/// The pods that hold their place, as the handlers know them. `now` on their clock is `since_1970` by the calendar.
+std::vector<BoundPod> bound_pods(const LoadedCluster& cluster, Nanoseconds now, Nanoseconds since_1970);
 
 }  // namespace mortise::extender

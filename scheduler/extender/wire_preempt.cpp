@@ -91,17 +91,21 @@ bool VictimsReader::meta_pod(Value& value, ProposedVictim& victim) {
 }
 
 bool VictimsReader::whole_pod(Value& value, ProposedVictim& victim) {
-  const char* begin = json_.token(value).data();
-  const bool passed = json_.each_field(value, [&](std::string_view key, Value& field) {
-    const std::string_view text = json_.token(field);
-    if (!same_key(key, "metadata") || text == "null") return json_.pass(field);
-    if (!text.starts_with('{')) return json_.fail("metadata of a victim must be an object");
-    return json_.each_field(field, [&](std::string_view meta_key, Value& meta) {
-      return same_key(meta_key, "uid") ? json_.string_or_null(meta, "the UID of a victim", victim.uid)
-                                       : json_.pass(meta);
+  std::int64_t priority = 0;
+  const bool passed = json_.each_field(value, [&](std::string_view key, Value& part) {
+    const bool metadata = same_key(key, "metadata");
+    if ((!metadata && !same_key(key, "spec")) || json_.token(part) == "null") return json_.pass(part);
+    if (!json_.token(part).starts_with('{')) return json_.fail(std::string(key) + " of a victim must be an object");
+    return json_.each_field(part, [&](std::string_view name, Value& field) {
+      if (metadata && same_key(name, "uid")) return json_.string_or_null(field, "the UID of a victim", victim.uid);
+      if (!metadata && same_key(name, "priority")) {
+        return json_.integer_or_null(field, "the priority of a victim", priority);
+      }
+      return json_.pass(field);
     });
   });
-  return passed && json_.slice_from(begin, victim.object);
+  victim.priority = priority;
+  return passed;
 }
 
 bool read_args(JsonReader& json, PreemptionArgs& out) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,8 @@ namespace mortise::extender {
 
 /// A pod that kube-scheduler would evict.
 struct ProposedVictim {
-  std::string_view uid;     ///< empty: the entry names none
-  std::string_view object;  ///< the Pod's JSON text as it came; empty in the form that has UIDs only
+  std::string_view uid;                  ///< empty: the entry names none
+  std::optional<std::int64_t> priority;  ///< of an entry that is a whole Pod; one that says none has 0
 };
 
 /// A node on which kube-scheduler would make room, and how.

@@ -11,21 +11,21 @@ namespace {
 using placement::ClusterState;
 using placement::DeviceSet;
 
-Status apply_pod(const BoundPod& pod, ClusterState& cluster) {
+Result<AllocationId> apply_pod(const BoundPod& pod, ClusterState& cluster) {
   const std::optional<NodeId> node = cluster.find_node(pod.node);
   if (!node) return Error{"node " + quote(pod.node) + " is not in the cluster"};
   std::optional<DeviceSet> devices = pod.devices;
   if (pod.devices.empty()) devices = lowest_devices(cluster.state_of(*node).free_devices(), pod.request);
   if (!devices) return Error{"node " + quote(pod.node) + " has too few free GPUs for it"};
-  const auto applied = cluster.apply(cluster.intern(pod.request), *node, *devices);
+  auto applied = cluster.apply(cluster.intern(pod.request), *node, *devices);
   if (!applied) return Error{"node " + quote(pod.node) + ": " + applied.message()};
-  return ok_status();
+  return applied;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ClusterState>> build_cluster(const ClusterFile& file, const NodeRanks* ranks,
-                                                    std::uint64_t seed) {
+Result<std::unique_ptr<ClusterState>> build_cluster(const ClusterFile& file, const NodeRanks* ranks, std::uint64_t seed,
+                                                    std::vector<AllocationId>* held) {
   auto cluster = std::make_unique<ClusterState>();
   for (const placement::NodeSpec& node : file.nodes) {
     std::uint64_t rank = 0;
@@ -38,11 +38,12 @@ Result<std::unique_ptr<ClusterState>> build_cluster(const ClusterFile& file, con
     }
     if (const auto added = cluster->add_node(node, rank); !added) return added.error();
   }
+  if (held != nullptr) held->resize(file.pods.size());
   for (const std::size_t i : booking_order(file.pods)) {
     const BoundPod& pod = file.pods[i];
-    if (const Status applied = apply_pod(pod, *cluster); !applied) {
-      return Error{"pod " + quote(pod.request.ns + "/" + pod.request.name) + ": " + applied.message()};
-    }
+    const Result<AllocationId> applied = apply_pod(pod, *cluster);
+    if (!applied) return Error{"pod " + quote(pod.request.ns + "/" + pod.request.name) + ": " + applied.message()};
+    if (held != nullptr) (*held)[i] = *applied;
   }
   return cluster;
 }

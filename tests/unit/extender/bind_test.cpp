@@ -105,11 +105,7 @@ TEST(Bind, APodWithoutGpusJustBinds) {
 
 TEST(Bind, APodOfTheClusterFileIsBoundFromTheStart) {
   TestCluster cluster;
-  placement::PodRequest pod;
-  pod.ns = "default";
-  pod.name = "pod-u1";
-  pod.uid = "u1";
-  cluster.handlers().adopt(pod, "big-b");
+  cluster.handlers().adopt({"u1", "default", "pod-u1", "big-b", std::nullopt, 0, std::nullopt});
   EXPECT_EQ(cluster.handlers().bind(to("u1", "big-b")), "");
   EXPECT_THAT(cluster.handlers().bind(to("u1", "big-a")), HasSubstr("already bound to node big-b"));
 }

@@ -37,7 +37,7 @@ TEST(PreemptionArgs, UidsOnly) {
   EXPECT_EQ(read.args->candidates[0].node, "n1");
   EXPECT_EQ(read.args->candidates[0].pdb_violations, 1);
   EXPECT_THAT(read.uids(0), ElementsAre("u1", "u2"));
-  EXPECT_EQ(read.args->candidates[0].victims[0].object, "");
+  EXPECT_EQ(read.args->candidates[0].victims[0].priority, std::nullopt);
   EXPECT_EQ(read.args->candidates[1].node, "n2");
   EXPECT_EQ(read.args->candidates[1].pdb_violations, 0);
   EXPECT_THAT(read.uids(1), ElementsAre("u3"));
@@ -49,8 +49,8 @@ TEST(PreemptionArgs, WholePods) {
       R"( {"metadata":{"name":"a","uid":"u1"},"spec":{"priority":5}} ,{"spec":{}}],"NumPDBViolations":2}}})");
   ASSERT_EQ(read.args->candidates.size(), 1U);
   EXPECT_THAT(read.uids(0), ElementsAre("u1", ""));
-  EXPECT_EQ(read.args->candidates[0].victims[0].object,
-            R"({"metadata":{"name":"a","uid":"u1"},"spec":{"priority":5}})");
+  EXPECT_EQ(read.args->candidates[0].victims[0].priority, 5);
+  EXPECT_EQ(read.args->candidates[0].victims[1].priority, 0);
   EXPECT_EQ(read.args->candidates[0].pdb_violations, 2);
 }
 
@@ -127,6 +127,8 @@ TEST(PreemptionArgs, WrongTypesRefuseTheCall) {
               HasSubstr("the UID of a victim must be a string"));
   EXPECT_THAT(refusal(R"({"NodeNameToVictims":{"a":{"Pods":[{"metadata":7}]}}})"),
               HasSubstr("metadata of a victim must be an object"));
+  EXPECT_THAT(refusal(R"({"NodeNameToVictims":{"a":{"Pods":[{"spec":{"priority":1.5}}]}}})"),
+              HasSubstr("the priority of a victim must be a whole number"));
   for (const char* number : {"1.0", "1e0", "\"1\"", "true", "9223372036854775808", "01", "{}"}) {
     EXPECT_NE(refusal(R"({"NodeNameToMetaVictims":{"a":{"NumPDBViolations":)" + std::string(number) + "}}}"),
               "accepted")
