@@ -40,6 +40,8 @@ class Bookings {
  public:
   explicit Bookings(placement::ClusterState& cluster) : cluster_(cluster) {}
 
+  const placement::ClusterState& cluster() const { return cluster_; }
+
   const Booking* find(std::string_view uid) const;
   std::size_t size() const { return by_uid_.size(); }
   std::size_t reserved() const { return expiry_.size(); }
@@ -51,6 +53,19 @@ class Bookings {
   /// Gives back what is reserved; a pod that is binding or bound keeps its place.
   void drop_reservation(std::string_view uid);
   void drop_expired(Nanoseconds now);
+
+  /// Runs f() in a cluster in which the pod's reservation, if it has one, is free.
+  template <class F>
+  auto without_reservation(std::string_view uid, F&& f) {
+    const Booking* booking = find(uid);
+    const placement::ClusterState::Mark mark = cluster_.mark();
+    if (booking != nullptr && booking->stage == Booking::Stage::kReserved && booking->allocation) {
+      (void)cluster_.release(*booking->allocation);
+    }
+    auto result = f();
+    cluster_.undo(mark);
+    return result;
+  }
 
   /// The reserved place is being bound, and does not expire. False when the pod has none.
   bool start_binding(std::string_view uid);

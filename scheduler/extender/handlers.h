@@ -1,14 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/asked_pods.h"
+#include "scheduler/extender/bookings.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/placement/engine.h"
@@ -35,12 +37,19 @@ struct FilterAnswer {
 /// asked, what they were told and which are bound. Not synchronised.
 class Handlers {
  public:
-  /// All three must outlive the handlers.
-  Handlers(placement::Engine& engine, const placement::ClusterState& cluster, const Clock& clock)
-      : engine_(engine), cluster_(cluster), clock_(clock) {}
+  /// What pods that wait for a node ask for, where somebody else sees them; null: not known.
+  using Waiting = std::function<const placement::PodRequest*(std::string_view uid)>;
 
-  /// A pod that holds its place in the cluster already.
-  void adopt(const placement::PodRequest& pod, std::string_view node);
+  /// All must outlive the handlers. With `reserve_for` above 0, a decisive answer holds its place for so long, so that
+  /// pods asked about before it is bound do not get it.
+  Handlers(placement::Engine& engine, Bookings& bookings, const Clock& clock, Nanoseconds reserve_for = 0,
+           Waiting waiting = {})
+      : engine_(engine),
+        bookings_(bookings),
+        cluster_(bookings.cluster()),
+        clock_(clock),
+        reserve_for_(reserve_for),
+        waiting_(std::move(waiting)) {}
 
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
@@ -48,12 +57,18 @@ class Handlers {
   /// Takes the place in memory. Returns the error's text; empty: bound.
   std::string bind(const BindingArgs& args);
 
- private:
-  struct BoundPod {
-    std::string ns;
-    std::string name;
-    std::string node;
+  /// A bind in two halves, for a Binding that has to be sent between them.
+  struct BindStart {
+    std::string error;  ///< not empty: refused
+    bool done = false;  ///< it is bound there already
+    placement::PodRequest request;
+    placement::DeviceSet devices;
   };
+  BindStart start_bind(const BindingArgs& args);
+  /// `bound`: the pod is on the node now; else the place is given back.
+  void finish_bind(const placement::PodRequest& pod, const std::string& node, bool bound);
+
+ private:
   /// The distinct nodes of a request; `known[i]` is the entry `at[i]` of `nodes`.
   struct Asked {
     std::vector<NodeVerdict> nodes;
@@ -69,20 +84,23 @@ class Handlers {
 
   Asked collect(const std::vector<AskedNode>& asked);
   AskedPod* remember(const placement::PodRequest& pod);
-  const BoundPod* find_bound(std::string_view uid) const;
+  const Booking* find_bound(std::string_view uid) const;
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);
   placement::Placed best_not_aside(const placement::PodRequest& pod, const AskedPod& memory, Answers answers,
                                    const placement::Placed& best);
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
+  void reserve(const placement::PodRequest& pod, const placement::Placed& placed);
   std::string take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan, NodeId node);
 
   placement::Engine& engine_;
+  Bookings& bookings_;
   const placement::ClusterState& cluster_;
   const Clock& clock_;
+  Nanoseconds reserve_for_;
+  Waiting waiting_;
   AskedPods asked_pods_;
-  std::map<std::string, BoundPod, std::less<>> bound_;  // by UID
-  std::vector<std::uint32_t> first_entry_;              // scratch of collect(): entry + 1 of a node, 0: not seen
+  std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };
 
 }  // namespace mortise::extender

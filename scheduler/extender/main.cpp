@@ -90,8 +90,7 @@ int serve(const Options& options) {
 
   const SteadyClock clock;
   Metrics metrics;
-  Handlers handlers(*cluster->engine, *cluster->state, clock);
-  for (const kube::BoundPod& pod : cluster->bound) handlers.adopt(pod.request, pod.node);
+  Handlers handlers(*cluster->engine, *cluster->bookings, clock);
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock);
 
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,

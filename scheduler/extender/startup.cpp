@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "scheduler/kube/objects/bound_pods.h"
 #include "scheduler/placement/policy.h"
 #include "traces/formats.h"
 #include "traces/synth.h"
@@ -45,6 +46,7 @@ Result<LoadedCluster> load(const StartOptions& options) {
     if (!read.ok()) return read.error();
     ranks = *std::move(read);
   }
+  const std::vector<kube::BoundPod> pods = std::exchange(file->pods, {});
   auto state = kube::build_cluster(*file, ranks ? &*ranks : nullptr, options.seed);
   if (!state.ok()) return Error{options.cluster + ": " + state.message()};
   const auto typical = typical_pods(options.typical, **state);
@@ -54,9 +56,14 @@ Result<LoadedCluster> load(const StartOptions& options) {
 
   LoadedCluster loaded;
   loaded.state = *std::move(state);
+  loaded.bookings = std::make_unique<Bookings>(*loaded.state);
+  for (const std::size_t i : kube::booking_order(pods)) {
+    placement::PodRequest request = pods[i].request;
+    if (request.uid.empty()) request.uid = request.ns + "/" + request.name;
+    loaded.bookings->bound(request, pods[i].node, pods[i].devices, placement::Knowledge::kUnknown);
+  }
   loaded.engine = std::make_unique<placement::Engine>(*loaded.state, *std::move(policy), options.seed);
   loaded.fragmentation = std::make_unique<placement::FragmentationMeter>(*loaded.state, *typical);
-  loaded.bound = std::move(file->pods);
   loaded.notes = std::move(file->notes);
   return loaded;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scheduler/base/result.h"
+#include "scheduler/extender/bookings.h"
 #include "scheduler/kube/objects/cluster_file.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/engine.h"
@@ -28,8 +29,8 @@ struct LoadedCluster {
   std::unique_ptr<placement::ClusterState> state;
   std::unique_ptr<placement::Engine> engine;
   std::unique_ptr<placement::FragmentationMeter> fragmentation;
-  std::vector<kube::BoundPod> bound;  ///< pods that hold their place already
-  std::vector<std::string> notes;     ///< what was skipped and why, one line each
+  std::unique_ptr<Bookings> bookings;  ///< with the pods that hold their place already
+  std::vector<std::string> notes;      ///< what was skipped and why, one line each
 };
 
 /// An error is one line that names the file or option.

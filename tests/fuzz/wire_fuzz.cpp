@@ -42,7 +42,8 @@ class SmallCluster {
   placement::ClusterState cluster_;
   placement::Engine engine_{cluster_, *placement::make_policy("best-fit", typical_), 1};
   placement::FragmentationMeter meter_{cluster_, typical_};
-  extender::Handlers handlers_{engine_, cluster_, clock_};
+  extender::Bookings bookings_{cluster_};
+  extender::Handlers handlers_{engine_, bookings_, clock_};
   extender::Metrics metrics_;
   extender::Service service_{handlers_, cluster_, meter_, metrics_, clock_};
 };
