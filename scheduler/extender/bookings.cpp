@@ -79,6 +79,14 @@ bool Bookings::start_binding(std::string_view uid) {
   return true;
 }
 
+void Bookings::binding_unknown(std::string_view uid, Nanoseconds expires) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.stage != Stage::kBinding) return;
+  found->second.stage = Stage::kReserved;
+  found->second.expires = expires;
+  expiry_.emplace(expires, found->first);
+}
+
 void Bookings::binding_failed(std::string_view uid) {
   const Booking* booking = find(uid);
   if (booking != nullptr && booking->stage == Stage::kBinding) ended(uid);

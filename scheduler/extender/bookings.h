@@ -69,6 +69,8 @@ class Bookings {
 
   /// The reserved place is being bound, and does not expire. False when the pod has none.
   bool start_binding(std::string_view uid);
+  /// Whether it was bound is not known: the place is as good as reserved.
+  void binding_unknown(std::string_view uid, Nanoseconds expires);
   /// It was not bound after all.
   void binding_failed(std::string_view uid);
 

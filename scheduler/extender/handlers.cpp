@@ -265,7 +265,7 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
 
 std::string Handlers::bind(const BindingArgs& args) {
   const BindStart start = start_bind(args);
-  if (start.error.empty() && !start.done) finish_bind(start.request, args.node, true);
+  if (start.error.empty() && !start.done) finish_bind(start.request, args.node, BindResult::State::kBound);
   return start.error;
 }
 
@@ -305,9 +305,14 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
   return start;
 }
 
-void Handlers::finish_bind(const PodRequest& pod, const std::string& node, bool bound) {
-  if (!bound) {
+void Handlers::finish_bind(const PodRequest& pod, const std::string& node, BindResult::State state) {
+  if (state == BindResult::State::kNotBound) {
     bookings_.binding_failed(pod.uid);
+    return;
+  }
+  if (state == BindResult::State::kUnknown) {
+    constexpr Nanoseconds kKept = 60 * kSecond;
+    bookings_.binding_unknown(pod.uid, clock_.now() + kKept);
     return;
   }
   bookings_.bound(pod, node, {}, placement::Knowledge::kPredicted);

@@ -10,6 +10,7 @@
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/asked_pods.h"
+#include "scheduler/extender/binder.h"
 #include "scheduler/extender/bookings.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
@@ -65,8 +66,9 @@ class Handlers {
     placement::DeviceSet devices;
   };
   BindStart start_bind(const BindingArgs& args);
-  /// `bound`: the pod is on the node now; else the place is given back.
-  void finish_bind(const placement::PodRequest& pod, const std::string& node, bool bound);
+  /// Bound: the place is the pod's. Not bound: it is given back. Unknown: it is kept for a while, until the pod is seen
+  /// bound or asks again.
+  void finish_bind(const placement::PodRequest& pod, const std::string& node, BindResult::State state);
 
  private:
   /// The distinct nodes of a request; `known[i]` is the entry `at[i]` of `nodes`.

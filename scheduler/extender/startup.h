@@ -16,7 +16,7 @@ namespace mortise::extender {
 
 /// Where the cluster and the policy come from.
 struct StartOptions {
-  std::string cluster;                      ///< see kube::load_cluster_file
+  std::string cluster;                      ///< see kube::load_cluster_file; empty: a cluster without nodes
   std::string policy = "fgd:tie=best-fit";  ///< see placement::make_policy
   std::uint64_t seed = 1;
   std::string node_rank;  ///< file; empty: from the seed

@@ -189,6 +189,10 @@ void StateFeed::delete_pod(std::string_view uid) {
   bookings_.ended(uid);
 }
 
+void StateFeed::bad_object(std::string_view what, std::string_view name, std::string_view why) {
+  notes_.add_one_of(std::string(what) + " of the wrong form are left out: " + std::string(why), name);
+}
+
 const PodRequest* StateFeed::waiting(std::string_view uid) const {
   const auto found = waiting_.find(uid);
   return found == waiting_.end() ? nullptr : &found->second;

@@ -39,6 +39,9 @@ class StateFeed {
   void upsert_pod(const kube::Pod& pod);
   void delete_pod(std::string_view uid);
 
+  /// An object that is not even of the right form; nothing of it changes.
+  void bad_object(std::string_view what, std::string_view name, std::string_view why);
+
   /// A pod that waits for a node, as last seen; null: none such.
   const placement::PodRequest* waiting(std::string_view uid) const;
 

@@ -94,7 +94,7 @@ TEST(Reservation, ABindThatFailsGivesThePlaceBack) {
   EXPECT_EQ(start.devices.size(), 8);
   EXPECT_THAT(cluster.handlers().start_bind(to("u1", "big-a")).error, HasSubstr("being bound"));
   EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));  // on its way
-  cluster.handlers().finish_bind(start.request, "big-a", false);
+  cluster.handlers().finish_bind(start.request, "big-a", BindResult::State::kNotBound);
   EXPECT_EQ(cluster.free_gpus("big-a"), 8);
 }
 
