@@ -7,6 +7,7 @@
 
 #include "scheduler/extender/gate.h"
 #include "scheduler/extender/listener.h"
+#include "scheduler/extender/readiness.h"
 #include "scheduler/extender/router.h"
 
 namespace mortise::extender {
@@ -22,9 +23,13 @@ std::size_t places(const ServerOptions& options) {
   return 2 * std::max<std::size_t>(1, std::thread::hardware_concurrency());
 }
 
-Route verb_route(Service& service, Verb verb, std::string path, Reply (Service::*handle)(std::string)) {
+Route verb_route(Service& service, const Readiness* readiness, Verb verb, std::string path,
+                 Reply (Service::*handle)(std::string)) {
   return {"POST", std::move(path), kJson,
-          [&service, handle](WebRequest request) { return (service.*handle)(std::move(request.body)); },
+          [=, &service](WebRequest request) {
+            const std::string obstacle = readiness != nullptr ? readiness->obstacle() : std::string();
+            return obstacle.empty() ? (service.*handle)(std::move(request.body)) : service.refuse(verb, obstacle);
+          },
           [&service, verb](const std::string& why) { return service.refuse(verb, why); }};
 }
 
@@ -90,11 +95,12 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service
                                                                 const ServerOptions& options) {
   auto impl = std::make_unique<Impl>(ListenerSide::kScheduler, options);
   if (const Status opened = impl->open(at); !opened.ok()) return opened.error();
-  std::vector<Route> routes = {verb_route(service, Verb::kFilter, "/filter", &Service::filter),
-                               verb_route(service, Verb::kPrioritize, "/prioritize", &Service::prioritize)};
+  std::vector<Route> routes = {
+      verb_route(service, options.readiness, Verb::kFilter, "/filter", &Service::filter),
+      verb_route(service, options.readiness, Verb::kPrioritize, "/prioritize", &Service::prioritize)};
   for (Route& route : routes) route.gate = &impl->gate();
   // Bind takes next to no processor time, and may wait for others.
-  Route bind = verb_route(service, Verb::kBind, "/bind", &Service::bind);
+  Route bind = verb_route(service, options.readiness, Verb::kBind, "/bind", &Service::bind);
   if (!options.allow_bind && !impl->listener().on_loopback()) {
     bind.handle = [refuse = bind.refuse](const WebRequest&) {
       return refuse("bind is served on loopback addresses only; see --allow-bind");
@@ -105,15 +111,18 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start_admin(Service& service, const Endpoint& at) {
+Result<std::unique_ptr<HttpServer>> HttpServer::start_admin(Service& service, const Endpoint& at,
+                                                            const AdminOptions& options) {
   auto impl = std::make_unique<Impl>(ListenerSide::kAdmin, ServerOptions{.max_request_bytes = kMaxAdminRequestBytes,
-                                                                         .max_connections = kMaxAdminConnections});
+                                                                         .max_connections = kMaxAdminConnections,
+                                                                         .metrics = options.metrics});
   if (const Status opened = impl->open(at); !opened.ok()) return opened.error();
   std::vector<Route> routes;
-  // The cluster is read before the first listener opens, so whoever can ask is served by one that is ready.
-  for (const char* path : {"/healthz", "/readyz"}) {
-    routes.push_back({"GET", path, kPlain, [](const WebRequest&) { return Reply{200, "ok\n"}; }});
-  }
+  routes.push_back({"GET", "/healthz", kPlain, [](const WebRequest&) { return Reply{200, "ok\n"}; }});
+  routes.push_back({"GET", "/readyz", kPlain, [readiness = options.readiness](const WebRequest&) {
+                      const std::string report = readiness != nullptr ? readiness->report() : std::string();
+                      return report.empty() ? Reply{200, "ok\n"} : Reply{503, report};
+                    }});
   routes.push_back({"GET", "/metrics", "text/plain; version=0.0.4; charset=utf-8", [&service](const WebRequest&) {
                       return Reply{200, service.metrics_text()};
                     }});

@@ -11,6 +11,7 @@
 
 namespace mortise::extender {
 
+class Readiness;
 class TlsContext;
 
 struct ServerOptions {
@@ -20,7 +21,13 @@ struct ServerOptions {
   Nanoseconds verb_patience = 1 * kSecond;  ///< how long one may wait for its turn before it is answered 503
   bool allow_bind = false;                  ///< serve bind on an address that is not loopback, too
   const TlsContext* tls = nullptr;          ///< null: in the clear; must outlive the server
+  const Readiness* readiness = nullptr;     ///< null: always ready; must outlive the server
   Metrics* metrics = nullptr;               ///< null: not counted; must outlive the server
+};
+
+struct AdminOptions {
+  const Readiness* readiness = nullptr;  ///< null: always ready; must outlive the server
+  Metrics* metrics = nullptr;            ///< null: not counted; must outlive the server
 };
 
 /// One listening socket and the threads that serve it.
@@ -30,7 +37,8 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> start_scheduler(Service& service, const Endpoint& at,
                                                              const ServerOptions& options);
   /// GET /healthz, /readyz and /metrics.
-  static Result<std::unique_ptr<HttpServer>> start_admin(Service& service, const Endpoint& at);
+  static Result<std::unique_ptr<HttpServer>> start_admin(Service& service, const Endpoint& at,
+                                                         const AdminOptions& options = {});
 
   /// Stops without waiting for requests under way.
   ~HttpServer();

@@ -15,6 +15,7 @@
 #include "scheduler/extender/http_server.h"
 #include "scheduler/extender/live.h"
 #include "scheduler/extender/metrics.h"
+#include "scheduler/extender/readiness.h"
 #include "scheduler/extender/service.h"
 #include "scheduler/extender/startup.h"
 #include "scheduler/extender/tls.h"
@@ -185,19 +186,26 @@ int serve(const Options& options) {
                     live ? live->waiting() : Handlers::Waiting());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr);
 
+  // A file is read whole before anything is served, and nobody else serves it.
+  Readiness readiness;
+  readiness.set_met(Readiness::Condition::kSynced);
+  readiness.set_met(Readiness::Condition::kLeader);
+
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
                                      .max_connections = options.max_connections,
                                      .max_verbs = options.max_verbs,
                                      .allow_bind = options.allow_bind,
                                      .tls = certificates.context(),
+                                     .readiness = &readiness,
                                      .metrics = &metrics};
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
-  const auto admin = HttpServer::start_admin(service, *admin_at);
+  const auto admin = HttpServer::start_admin(service, *admin_at, {.readiness = &readiness, .metrics = &metrics});
   if (!admin.ok()) return refuse(admin.message());
   std::printf("listening on %s\nadmin on %s\n", (*scheduler)->address().c_str(), (*admin)->address().c_str());
   std::fflush(stdout);
   wait_for_stop(signals, certificates);
+  readiness.set_unmet(Readiness::Condition::kServing, "shutting down");
   (*scheduler)->stop(options.shutdown_grace * kSecond);
   return 0;
 }

@@ -87,7 +87,7 @@ void Metrics::Impl::add_serving() {
                    .Help("Connections served now, by listener.")
                    .Register(registry);
   auto& unserved = counter("mortise_http_unavailable_total",
-                          "Connections and requests answered 503, by listener and what there was too much of.");
+                           "Connections and requests answered 503, by listener and what there was too much of.");
   for (std::size_t side = 0; side < kSides.size(); ++side) {
     const std::string name(kSides[side]);
     connections[side] = &open.Add({{"listener", name}});
