@@ -25,8 +25,8 @@ struct Calls {
 template <class T>
 class LockedFeed final : public kube::TypedFeed<T> {
  public:
-  LockedFeed(typename kube::TypedFeed<T>::Decode decode, std::mutex& mutex, Calls<T> calls)
-      : kube::TypedFeed<T>(decode), mutex_(mutex), calls_(std::move(calls)) {}
+  LockedFeed(typename kube::TypedFeed<T>::Decode decoder, std::mutex& mutex, Calls<T> calls)
+      : kube::TypedFeed<T>(decoder), mutex_(mutex), calls_(std::move(calls)) {}
 
   void on_replace(std::vector<T> objects) override {
     const std::lock_guard lock(mutex_);
@@ -99,9 +99,10 @@ void LiveCluster::watch(std::string name, std::unique_ptr<kube::ObjectFeed> feed
   auto part = std::make_unique<Part>();
   part->name = std::move(name);
   part->feed = std::move(feed);
-  part->reflector =
-      std::make_unique<kube::Reflector>(client_, *part->feed, std::move(options), clock_, waiter_, seed_ + parts_.size());
-  part->thread = std::jthread([reflector = part->reflector.get()](const std::stop_token& stop) { reflector->run(stop); });
+  part->reflector = std::make_unique<kube::Reflector>(client_, *part->feed, std::move(options), clock_, waiter_,
+                                                      seed_ + parts_.size());
+  part->thread =
+      std::jthread([reflector = part->reflector.get()](const std::stop_token& stop) { reflector->run(stop); });
   parts_.push_back(std::move(part));
 }
 

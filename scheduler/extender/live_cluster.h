@@ -16,7 +16,8 @@
 
 namespace mortise::extender {
 
-/// Watches nodes, pods and topology reports of an API server and keeps the cluster state like them. One thread for each.
+/// Watches nodes, pods and topology reports of an API server and keeps the cluster state like them. One thread for
+/// each.
 class LiveCluster {
  public:
   /// `mutex` guards the feed and all below it. All must outlive it.

@@ -135,11 +135,25 @@ class Certificates {
   std::unique_ptr<TlsContext> context_;
 };
 
+/// Tells what the watches found. What is known stays valid while they are interrupted: once synced, always synced.
+void look_after(Live& live, Readiness& readiness) {
+  const std::string waiting_for = live.waiting_for();
+  if (waiting_for.empty()) {
+    readiness.set_met(Readiness::Condition::kSynced);
+  } else {
+    readiness.set_unmet(Readiness::Condition::kSynced, waiting_for);
+  }
+  for (const std::string& note : live.new_notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
 /// Until SIGTERM or SIGINT, which every thread started from here on leaves to this one.
-void wait_for_stop(const sigset_t& signals, Certificates& certificates) {
+void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Readiness& readiness) {
   constexpr timespec kLookAgain{5, 0};
+  constexpr timespec kLookSoon{0, 100'000'000};
   for (;;) {
-    const int received = sigtimedwait(&signals, nullptr, &kLookAgain);
+    if (live != nullptr) look_after(*live, readiness);
+    const bool soon = !readiness.obstacle().empty();
+    const int received = sigtimedwait(&signals, nullptr, soon ? &kLookSoon : &kLookAgain);
     if (received == SIGTERM || received == SIGINT) return;
     if (received == SIGHUP) {
       certificates.reload();
@@ -188,7 +202,7 @@ int serve(const Options& options) {
 
   // A file is read whole before anything is served, and nobody else serves it.
   Readiness readiness;
-  readiness.set_met(Readiness::Condition::kSynced);
+  if (!live) readiness.set_met(Readiness::Condition::kSynced);
   readiness.set_met(Readiness::Condition::kLeader);
 
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
@@ -204,7 +218,8 @@ int serve(const Options& options) {
   if (!admin.ok()) return refuse(admin.message());
   std::printf("listening on %s\nadmin on %s\n", (*scheduler)->address().c_str(), (*admin)->address().c_str());
   std::fflush(stdout);
-  wait_for_stop(signals, certificates);
+  if (live) live->start(service.mutex());
+  wait_for_stop(signals, certificates, live.get(), readiness);
   readiness.set_unmet(Readiness::Condition::kServing, "shutting down");
   (*scheduler)->stop(options.shutdown_grace * kSecond);
   return 0;
