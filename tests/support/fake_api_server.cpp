@@ -1,6 +1,7 @@
 #include "tests/support/fake_api_server.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <signal.h>
@@ -164,6 +165,8 @@ void FakeApiServer::accept_all() {
   while (!stopping_) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) return;
+    const int yes = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // as Go's servers do
     const std::lock_guard lock(mutex_);
     Worker& worker = workers_.emplace_back();
     worker.fd = fd;
