@@ -10,6 +10,7 @@
 #include "scheduler/placement/fragmentation.h"
 #include "scheduler/placement/policy.h"
 #include "sim/placement_log.h"
+#include "sim/topology_meter.h"
 
 namespace mortise::sim {
 
@@ -36,12 +37,14 @@ class Run {
     PodRequest& request = requests_[spec_.workload.request_of(arrival.pod)];
     request.name = arrival.name;
     const placement::Decision decision = engine_.plan(request);
+    std::optional<placement::PlacementQuality> quality;
     if (const auto* placed = std::get_if<placement::Placed>(&decision)) {
       const auto committed = engine_.commit(request, *placed);
       if (!committed) return Error{fmt::format("pod {}: {}", arrival.name, committed.message())};
       ++placed_;
+      quality = topology_.add(*cluster_, *placed);
     }
-    if (placements != nullptr) write_placement(*placements, arrival.name, *cluster_, decision);
+    if (placements != nullptr) write_placement(*placements, arrival.name, *cluster_, decision, quality);
     ++arrived_pods_;
     if (request.gpus > 0) arrived_ += request.gpus * request.gpu_milli;
     curve_.add(arrived_, cluster_->totals().gpu_used, meter_.amount());
@@ -66,6 +69,7 @@ class Run {
     result.allocation_pct = round_hundredths(100 * static_cast<double>(totals.gpu_used) / capacity);
     if (idle > 0) result.frag_pct_of_idle = round_hundredths(100 * frag / static_cast<double>(idle));
     result.frag_pct_of_capacity = round_hundredths(100 * frag / capacity);
+    result.topology = topology_.means();
     result.curve = curve_.rows();
     return result;
   }
@@ -75,6 +79,7 @@ class Run {
   std::unique_ptr<ClusterState> cluster_;
   Engine engine_;
   FragmentationMeter meter_;
+  TopologyMeter topology_;
   std::vector<PodRequest> requests_;  ///< by shape; the name changes with each arrival
   CurveBuilder curve_;
   MilliGpu arrived_ = 0;

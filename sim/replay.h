@@ -25,6 +25,17 @@ struct ReplaySpec {
   std::uint64_t seed = 0;
 };
 
+/// How well the GPUs of placed pods are joined: means over pods of two and more whole GPUs on nodes whose topology is
+/// known, hundredths.
+struct TopologyMeans {
+  std::int64_t pods = 0;
+  double bandwidth_pct = 0;          ///< slowest pair, of that of the machine's best set of the size
+  double ring_pct = 0;               ///< slowest link of the best ring, likewise
+  std::optional<double> numa_nodes;  ///< that the GPUs are spread over; of the pods for which it is known
+
+  friend bool operator==(const TopologyMeans&, const TopologyMeans&) = default;
+};
+
 struct ReplayResult {
   std::string trace;
   std::string policy;
@@ -39,6 +50,7 @@ struct ReplayResult {
   double allocation_pct = 0;               ///< after the last arrival, hundredths
   std::optional<double> frag_pct_of_idle;  ///< after the last arrival, hundredths; empty when no GPU is idle
   double frag_pct_of_capacity = 0;         ///< after the last arrival, hundredths
+  std::optional<TopologyMeans> topology;   ///< empty when there is no such pod
   std::vector<CurveRow> curve;
 
   friend bool operator==(const ReplayResult&, const ReplayResult&) = default;

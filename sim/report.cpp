@@ -41,21 +41,30 @@ Json curve_json(const std::vector<CurveRow>& curve) {
   return rows;
 }
 
+Json topology_json(const TopologyMeans& means) {
+  return {{"pods", means.pods},
+          {"bandwidth_pct", means.bandwidth_pct},
+          {"ring_pct", means.ring_pct},
+          {"numa_nodes", nullable(means.numa_nodes)}};
+}
+
 Json to_json(const ReplayResult& run) {
-  return {{"trace", run.trace},
-          {"policy", run.policy},
-          {"seed", run.seed},
-          {"arrival", run.arrival},
-          {"nodes", run.nodes},
-          {"gpus", run.gpus},
-          {"pods_arrived", run.pods_arrived},
-          {"pods_placed", run.pods_placed},
-          {"pods_failed", run.pods_failed},
-          {"pods_pending", run.pods_pending},
-          {"allocation_pct", run.allocation_pct},
-          {"frag_pct_of_idle", nullable(run.frag_pct_of_idle)},
-          {"frag_pct_of_capacity", run.frag_pct_of_capacity},
-          {"curve", curve_json(run.curve)}};
+  Json json = {{"trace", run.trace},
+               {"policy", run.policy},
+               {"seed", run.seed},
+               {"arrival", run.arrival},
+               {"nodes", run.nodes},
+               {"gpus", run.gpus},
+               {"pods_arrived", run.pods_arrived},
+               {"pods_placed", run.pods_placed},
+               {"pods_failed", run.pods_failed},
+               {"pods_pending", run.pods_pending},
+               {"allocation_pct", run.allocation_pct},
+               {"frag_pct_of_idle", nullable(run.frag_pct_of_idle)},
+               {"frag_pct_of_capacity", run.frag_pct_of_capacity}};
+  if (run.topology) json["topology"] = topology_json(*run.topology);
+  json["curve"] = curve_json(run.curve);
+  return json;
 }
 
 /// Throws what the JSON library throws when a field is missing or of another type.
@@ -74,6 +83,10 @@ ReplayResult from_json(const Json& json) {
   json.at("allocation_pct").get_to(run.allocation_pct);
   run.frag_pct_of_idle = from_nullable(json.at("frag_pct_of_idle"));
   json.at("frag_pct_of_capacity").get_to(run.frag_pct_of_capacity);
+  if (const auto topology = json.find("topology"); topology != json.end()) {
+    run.topology = TopologyMeans{topology->at("pods").get<std::int64_t>(), topology->at("bandwidth_pct").get<double>(),
+                                 topology->at("ring_pct").get<double>(), from_nullable(topology->at("numa_nodes"))};
+  }
   for (const Json& row : json.at("curve")) {
     run.curve.push_back({row.at("arrived_pct").get<std::int64_t>(), from_nullable(row.at("allocation_pct")),
                          from_nullable(row.at("frag_pct_of_idle")), from_nullable(row.at("frag_pct_of_capacity"))});

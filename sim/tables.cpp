@@ -66,13 +66,19 @@ std::string align_columns(const std::vector<std::vector<std::string>>& rows, con
 std::string run_text(const ReplayResult& run) {
   std::string text = fmt::format("trace {}, policy {}, seed {}, arrival {}, {} nodes with {} GPUs\n\n", run.trace,
                                  run.policy, run.seed, run.arrival, run.nodes, run.gpus);
-  text += align_columns({{"pods arrived", fmt::format("{}", run.pods_arrived)},
-                         {"pods placed", fmt::format("{}", run.pods_placed)},
-                         {"pods failed", fmt::format("{}", run.pods_failed)},
-                         {"allocated, % of GPUs", percent(run.allocation_pct)},
-                         {"fragmented, % of idle GPUs", percent(run.frag_pct_of_idle)},
-                         {"fragmented, % of GPUs", percent(run.frag_pct_of_capacity)}},
-                        {false, true});
+  std::vector<std::vector<std::string>> totals = {{"pods arrived", fmt::format("{}", run.pods_arrived)},
+                                                  {"pods placed", fmt::format("{}", run.pods_placed)},
+                                                  {"pods failed", fmt::format("{}", run.pods_failed)},
+                                                  {"allocated, % of GPUs", percent(run.allocation_pct)},
+                                                  {"fragmented, % of idle GPUs", percent(run.frag_pct_of_idle)},
+                                                  {"fragmented, % of GPUs", percent(run.frag_pct_of_capacity)}};
+  if (run.topology) {
+    totals.push_back({"pods of 2 and more GPUs", fmt::format("{}", run.topology->pods)});
+    totals.push_back({"  slowest pair, % of the best set's", percent(run.topology->bandwidth_pct)});
+    totals.push_back({"  best ring, % of the best set's", percent(run.topology->ring_pct)});
+    totals.push_back({"  NUMA nodes", percent(run.topology->numa_nodes)});
+  }
+  text += align_columns(totals, {false, true});
   std::vector<std::vector<std::string>> rows = {{"arrived %", "allocated %", "fragmented %", "allocated"}};
   const std::int64_t step = curve_step(run.curve.size());
   for (const CurveRow& row : run.curve) {

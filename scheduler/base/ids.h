@@ -21,6 +21,10 @@ using StateId = Id<struct StateTag>;            ///< an interned node state (slo
 using ShapeId = Id<struct ShapeTag>;            ///< an interned pod shape
 using MachineId = Id<struct MachineTag>;        ///< the part of a node that never changes
 using ModelId = Id<struct ModelTag>;            ///< an interned GPU model name
+using TopologyId = Id<struct TopologyTag>;      ///< the inside of a node; 0: not known
+using AlignmentId = Id<struct AlignmentTag>;    ///< what a pod asks of kubelet's managers; 0: nothing
+using HoldsId = Id<struct HoldsTag>;            ///< what one pod may hold of a node's inside; 0: its devices, no more
+using BeliefId = Id<struct BeliefTag>;          ///< what all pods of a node may hold; 0: their devices, no more
 using AllocationId = Id<struct AllocationTag>;  ///< one pod's hold on one node
 
 }  // namespace mortise

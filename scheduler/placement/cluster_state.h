@@ -12,6 +12,7 @@
 #include "scheduler/base/ids.h"
 #include "scheduler/base/result.h"
 #include "scheduler/placement/decision.h"
+#include "scheduler/placement/node_insides.h"
 #include "scheduler/placement/node_state.h"
 #include "scheduler/placement/request.h"
 #include "scheduler/placement/shape_table.h"
@@ -24,39 +25,52 @@ struct Allocation {
   NodeId node;
   ShapeId shape;
   DeviceSet devices;
+  HoldsId holds{};  ///< what it may hold of the node's inside
 };
 
 struct ClusterTotals {
   std::int64_t nodes = 0;
-  std::int64_t gpus = 0;
+  std::int64_t gpus = 0;  ///< without lost ones
   std::int64_t pods = 0;  ///< allocations held
   MilliGpu gpu_capacity = 0;
   MilliGpu gpu_used = 0;
   MilliCpu cpu_capacity = 0;
   MilliCpu cpu_used = 0;
-  std::int64_t whole_free_gpus = 0;  ///< devices nothing is on
+  std::int64_t whole_free_gpus = 0;  ///< devices nothing is on, less those lost on their node
 
   friend bool operator==(const ClusterTotals&, const ClusterTotals&) = default;
 };
 
-/// Owner of every allocation. Changed only through add_node, apply, release and undo. Not synchronised.
+/// Owner of every allocation. Changed only through the nodes' and pods' verbs below. Not synchronised.
 class ClusterState {
  public:
   ClusterState() = default;
   ClusterState(const ClusterState&) = delete;
   ClusterState& operator=(const ClusterState&) = delete;
 
-  /// Refuses a name already present, a negative amount, and more devices than kMaxDevices.
+  /// Refuses a name already present, a negative amount, more devices than kMaxDevices, and a topology with another
+  /// number of GPUs.
   /// `rank` is the place in the tie order: among equal candidates the lowest (rank, NodeId) wins.
   Result<NodeId> add_node(const NodeSpec& spec, std::uint64_t rank);
+
+  /// The node is another one now; its pods stay. Devices that pods hold stay, too, even where the node says it has
+  /// fewer; then its topology is not used. What was foreseen of pods is forgotten when the topology changes.
+  /// Not while a mark is open.
+  Status update_node(NodeId id, const NodeSpec& spec);
+  /// Refused while pods are on the node. The id may be given to another node.
+  Status remove_node(NodeId id);
 
   /// Interns what the pod asks for. Does not change any allocation.
   ShapeId intern(const PodRequest& pod);
   ModelId intern_model(std::string_view name);
 
   /// Takes the devices; an error ("stale: ...") changes nothing. `devices` must be as `Placed` gives them:
-  /// as many as the shape's gpus, each with the shape's share free.
-  Result<AllocationId> apply(ShapeId shape, NodeId node, const DeviceSet& devices);
+  /// as many as the shape's gpus, each with the shape's share free. `knowledge` says how sure they are.
+  Result<AllocationId> apply(ShapeId shape, NodeId node, const DeviceSet& devices,
+                             Knowledge knowledge = Knowledge::kExact);
+  /// Books a pod that is on the node already, whether it fits or not: free CPU, memory and pods may fall below zero,
+  /// and `devices` may be fewer than it asks for; each must have its share free.
+  Result<AllocationId> adopt(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge);
   Status release(AllocationId id);
 
   /// What happened since `mark()` is taken back by `undo(mark)`, newest first. Marks nest.
@@ -71,7 +85,22 @@ class ClusterState {
   /// Recomputes everything from the allocations and compares; the error names the first difference.
   Status check() const;
 
+  /// Why a node in this state that has enough of everything does not take the pod: the topology; kNone: it does.
+  Reason topology_reason(const NodeState& state, const PodShape& pod) const {
+    return insides_.reason(machine(state.machine), state, pod);
+  }
+  /// The devices that a pod of whole GPUs gets on a node that takes it (see NodeInsides::choose).
+  DeviceSet choose_devices(const NodeState& state, const PodShape& pod,
+                           std::optional<topology::Objective> objective) const {
+    return insides_.choose(machine(state.machine), state, pod, objective);
+  }
+  /// Null: not known.
+  const NodeTopology* topology_of(const Machine& machine) const { return insides_.topology(machine.topology); }
+  /// What the node's pods may hold of its inside; null: the devices on record, no more.
+  const Belief* belief_of(NodeId id) const { return insides_.belief(state_of(id).belief); }
+
   std::optional<NodeId> find_node(std::string_view name) const;
+  /// Node ids are below this; the ids of removed nodes are not in use.
   std::size_t node_count() const { return nodes_.size(); }
   const std::string& node_name(NodeId id) const { return nodes_[id.index()].name; }
   std::uint64_t node_rank(NodeId id) const { return states_.rank(id); }
@@ -93,6 +122,8 @@ class ClusterState {
   struct NodeEntry {
     std::string name;
     std::array<std::uint16_t, kKinds> pods_of_kind{};  // GPU pods on the node, by bit of GpuPodKinds
+    std::vector<NodeInsides::HeldHere> held{};         // by the pods of a node whose topology is known; in no order
+    bool present = true;
   };
   struct NameHash {
     using is_transparent = void;
@@ -107,9 +138,19 @@ class ClusterState {
   };
 
   MachineId intern_machine(const Machine& machine);
+  Status check_spec(const NodeSpec& spec) const;
+  Machine machine_from(const NodeSpec& spec);
+  NodeState empty_state(MachineId machine) const;
+  void count_node(const Machine& machine, int sign);
+  static int usable_free(const Machine& machine, const NodeState& state);
+  bool devices_free(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
+  AllocationId take(const Allocation& allocation);
   Status fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
+  static void charge(const PodShape& shape, const DeviceSet& devices, int sign, NodeState& state);
   /// Books the allocation on its node: sign -1 takes, +1 gives back.
   void book(const Allocation& allocation, int sign);
+  static NodeInsides::HeldHere held_here(const Allocation& allocation, const PodShape& shape);
+  BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign, TopologyId topology);
   void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
   void after_mutation();
 
@@ -120,8 +161,10 @@ class ClusterState {
   std::vector<std::string> models_;
   StateTable states_;
   ShapeTable shapes_;
+  mutable NodeInsides insides_;  // remembers what it was asked
   std::vector<std::optional<Allocation>> allocations_;
   std::vector<AllocationId> free_ids_;
+  std::vector<NodeId> free_nodes_;
   std::vector<JournalEntry> journal_;  // kept only while a mark is open
   std::size_t open_marks_ = 0;
   ClusterTotals totals_;

@@ -21,12 +21,17 @@ enum class Reason : std::uint8_t {
   kInsufficientCpu,     ///< busy
   kInsufficientMemory,  ///< busy
   kTooManyPods,         ///< the node's pod limit is reached
+  kTopologyAffinity,    ///< kubelet may refuse to align the pod with what is free
+  kTopologyGuarantee,   ///< what the pod asks of the topology may not be met with what is free
+  kTopologyState,       ///< which of the node's GPUs, CPUs or memory are held is not known
   kCordoned,            ///< spec.unschedulable
   kUnknownNode,         ///< not in the cluster state (yet)
   kNodeBlocked,         ///< what the node's pods hold is not known
   kNoGpu,               ///< the node has no GPU at all
   kTooFewGpus,          ///< more GPUs asked for than the node has
   kGpuModel,            ///< none of the allowed models
+  kTopologyUnknown,     ///< the pod asks for something of the topology, and the node's is not known
+  kTopologyNever,       ///< even the empty node would not meet what the pod and its kubelet ask of the topology
   kNodeTooSmall,        ///< more CPU, memory or pods asked for than the node has
   kInvalidRequest,      ///< the request itself cannot be met by any node
 };

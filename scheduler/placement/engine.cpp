@@ -69,13 +69,10 @@ struct Engine::Impl {
     const NodeState& state = cluster.state_of(node);
     Placed placed{node, {}, score};
     if (shape.is_share()) {
-      placed.devices.insert(policy->share_device({state, cluster.machine(state.machine)}, shape, draw(pod)));
+      const Machine& machine = cluster.machine(state.machine);
+      placed.devices.insert(policy->share_device({state, machine, cluster.topology_of(machine)}, shape, draw(pod)));
     } else {
-      for (int device = 0, left = shape.gpus; left > 0; ++device) {
-        if (state.free[static_cast<std::size_t>(device)] != kWholeGpu) continue;
-        placed.devices.insert(device);
-        --left;
-      }
+      placed.devices = cluster.choose_devices(state, shape, policy->device_objective());
     }
     return placed;
   }
@@ -129,8 +126,8 @@ Decision Engine::plan(const PodRequest& pod, std::span<const NodeId> candidates,
   return impl_->place(pod, impl_->cluster.shapes().shape(shape), std::get<1>(best), ShapeIndex::score_of(best_key));
 }
 
-Result<AllocationId> Engine::commit(const PodRequest& pod, const Placed& placed) {
-  return impl_->cluster.apply(impl_->cluster.intern(pod), placed.node, placed.devices);
+Result<AllocationId> Engine::commit(const PodRequest& pod, const Placed& placed, Knowledge knowledge) {
+  return impl_->cluster.apply(impl_->cluster.intern(pod), placed.node, placed.devices, knowledge);
 }
 
 std::array<std::int64_t, kReasonCount> Engine::reasons(const PodRequest& pod) {

@@ -26,8 +26,9 @@ class Engine {
   /// The best of the candidates. When `answers` is given it gets one entry per candidate, in their order.
   Decision plan(const PodRequest& pod, std::span<const NodeId> candidates, std::vector<NodeAnswer>* answers = nullptr);
 
-  /// Makes a planned placement real; an error means the plan is stale and nothing changed.
-  Result<AllocationId> commit(const PodRequest& pod, const Placed& placed);
+  /// Makes a planned placement real; an error means the plan is stale and nothing changed. `knowledge` says whether the
+  /// pod has the planned devices, or what kubelet may have chosen instead.
+  Result<AllocationId> commit(const PodRequest& pod, const Placed& placed, Knowledge knowledge = Knowledge::kExact);
 
   /// How many nodes give each reason, indexed by Reason; kNone counts the nodes that fit.
   std::array<std::int64_t, kReasonCount> reasons(const PodRequest& pod);

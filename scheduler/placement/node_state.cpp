@@ -24,7 +24,7 @@ MilliGpu NodeState::milli_free() const {
 
 bool operator==(const NodeState& a, const NodeState& b) {
   return a.machine == b.machine && a.pods_free == b.pods_free && a.cpu_free == b.cpu_free &&
-         a.memory_free == b.memory_free && a.kinds == b.kinds && a.devices == b.devices &&
+         a.memory_free == b.memory_free && a.kinds == b.kinds && a.belief == b.belief && a.devices == b.devices &&
          std::equal(a.free.begin(), a.free.begin() + a.devices, b.free.begin());
 }
 
@@ -32,7 +32,7 @@ std::uint64_t NodeState::hash() const {
   std::uint64_t h = mix64((std::uint64_t{machine.value} << 32) | static_cast<std::uint32_t>(pods_free));
   h = mix64(h ^ static_cast<std::uint64_t>(cpu_free));
   h = mix64(h ^ static_cast<std::uint64_t>(memory_free));
-  h = mix64(h ^ ((std::uint64_t{kinds} << 8) | devices));
+  h = mix64(h ^ ((std::uint64_t{kinds} << 8) | devices) ^ (std::uint64_t{belief.value} << 40));
   for (std::size_t i = 0; i < devices; i += 4) {
     std::uint64_t four = 0;
     const std::size_t count = std::min<std::size_t>(4, devices - i);

@@ -3,6 +3,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "scheduler/base/ids.h"
 #include "scheduler/base/units.h"
 #include "scheduler/placement/device_set.h"
+#include "scheduler/placement/node_topology.h"
 
 namespace mortise::placement {
 
@@ -19,10 +21,13 @@ struct NodeSpec {
   MilliCpu cpu = 0;
   Bytes memory = 0;
   std::int32_t pods = 0;  ///< the most pods the node may hold
-  std::int32_t gpus = 0;  ///< 0..kMaxDevices
+  std::int32_t gpus = 0;  ///< 0..kMaxDevices, lost ones included
   std::string model;      ///< GPU model; empty when unknown or none
   bool schedulable = true;
   bool blocked = false;  ///< what its pods hold is not known, so it takes no pod that asks for GPUs
+  /// Null: not known. Its GPUs are as many as `gpus`, and device i is the GPU at position i.
+  std::shared_ptr<const NodeTopology> topology = nullptr;
+  std::int32_t gpus_lost = 0;  ///< so many of `gpus` are unhealthy; which ones is not known
 };
 
 /// The part of a node that placement never changes; interned.
@@ -34,6 +39,8 @@ struct Machine {
   ModelId model;
   bool schedulable = true;
   bool blocked = false;
+  TopologyId topology{};
+  std::int32_t gpus_lost = 0;
 
   friend auto operator<=>(const Machine&, const Machine&) = default;
 };
@@ -49,6 +56,7 @@ struct NodeState {
   MilliCpu cpu_free = 0;
   Bytes memory_free = 0;
   GpuPodKinds kinds = 0;
+  BeliefId belief{};                             ///< 0: the pods hold the GPUs missing from `free`, and no more
   std::uint8_t devices = 0;                      ///< how many entries of `free` count
   std::array<std::int16_t, kMaxDevices> free{};  ///< milli-GPU left per device
 

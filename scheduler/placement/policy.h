@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "scheduler/placement/decision.h"
 #include "scheduler/placement/node_state.h"
 #include "scheduler/placement/shape_table.h"
+#include "scheduler/topology/device_sets.h"
 
 namespace mortise::placement {
 
@@ -19,6 +21,7 @@ class TypicalPods;
 struct Candidate {
   const NodeState& state;
   const Machine& machine;
+  const NodeTopology* topology = nullptr;  ///< null: not known
 };
 
 /// What decides between candidates of equal score (and equal tie score).
@@ -40,6 +43,8 @@ class Policy {
   /// The device for a pod that asks for a share of one GPU; `draw` are uniform bits for policies that choose
   /// at random. Default: the smallest sufficient rest, lowest index on ties.
   virtual int share_device(const Candidate& node, const PodShape& pod, std::uint64_t draw) const;
+  /// By what whole GPUs are chosen on nodes where we choose them; empty: the first free ones.
+  virtual std::optional<topology::Objective> device_objective() const { return std::nullopt; }
 };
 
 /// One row of the policy table.

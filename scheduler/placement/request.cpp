@@ -54,6 +54,7 @@ Status count_containers(std::span<const ContainerAsk> asks, PodRequest& pod) {
   pod.gpus = static_cast<std::int32_t>(std::min<std::int64_t>(gpus, std::numeric_limits<std::int32_t>::max()));
   pod.gpu_milli = gpus == 0 ? kWholeGpu : largest;
   pod.containers = std::move(containers);
+  pod.asks.assign(asks.begin(), asks.end());
   return ok_status();
 }
 

@@ -7,6 +7,7 @@
 
 #include "scheduler/base/result.h"
 #include "scheduler/base/units.h"
+#include "scheduler/placement/alignment.h"
 #include "scheduler/placement/device_set.h"
 
 namespace mortise::placement {
@@ -45,11 +46,16 @@ struct PodRequest {
   MilliGpu gpu_milli = kWholeGpu;         ///< share of each GPU, 1..1000; of no meaning when gpus is 0
   std::vector<std::string> models;        ///< allowed GPU models, sorted; empty: any
   std::vector<ContainerGpus> containers;  ///< those with GPUs, in declaration order; empty: one unnamed container
+  std::vector<ContainerAsk> asks;         ///< all of them, init containers first; empty: one container asks for all
+  topology::QosClass qos = topology::QosClass::kGuaranteed;  ///< of a trace's pods: not told, taken as Guaranteed
+  bool pod_level_resources = false;                          ///< spec.resources is set
+  topology::TopologyPolicy topology_policy = topology::TopologyPolicy::kNone;  ///< asked for by the pod: at least this
+  NvlinkWish nvlink = NvlinkWish::kPreferred;
 };
 
 /// Kubernetes' counting rule per resource (KEP-753): max(sum of app containers and sidecars, max over ordinary init
 /// containers of that one plus the sidecars declared before it). `asks` holds init containers first, in declaration
-/// order. Fills cpu, memory, gpus, gpu_milli and containers of `pod`. Refuses a pod that mixes shares of a GPU
+/// order. Fills cpu, memory, gpus, gpu_milli, containers and asks of `pod`. Refuses a pod that mixes shares of a GPU
 /// with other GPU requests: which devices it would hold is not determined (containers that run one after another
 /// may use the same share).
 Status count_containers(std::span<const ContainerAsk> asks, PodRequest& pod);

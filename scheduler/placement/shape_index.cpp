@@ -73,9 +73,11 @@ bool ShapeIndex::update(StateId id) {
 void ShapeIndex::judge(Cell& cell, StateId id) {
   cell.generation = cluster_.states().generation(id);
   const NodeState& state = cluster_.state(id);
-  const Candidate candidate{state, cluster_.machine(state.machine)};
+  const Machine& machine = cluster_.machine(state.machine);
+  const Candidate candidate{state, machine, cluster_.topology_of(machine)};
   const PodShape& pod = cluster_.shapes().shape(shape_);
-  cell.reason = feasibility(state, candidate.machine, pod);
+  cell.reason = feasibility(state, machine, pod);
+  if (cell.reason == Reason::kNone) cell.reason = cluster_.topology_reason(state, pod);
   cell.key = -1;
   if (cell.reason != Reason::kNone) return;
   cell.key = (Key{policy_.score(candidate, pod)} << kTieBits) | policy_.tie_score(candidate, pod);

@@ -15,6 +15,7 @@ ShapeId ShapeTable::intern(const PodShape& shape) {
   h = mix64(h ^ static_cast<std::uint64_t>(shape.memory));
   h = mix64(h ^ (static_cast<std::uint64_t>(shape.gpus) << 32) ^ static_cast<std::uint64_t>(shape.gpu_milli));
   for (const ModelId model : shape.models) h = mix64(h ^ model.value);
+  if (shape.alignment != AlignmentId{}) h = mix64(h ^ shape.alignment.value);
   const auto [begin, end] = by_hash_.equal_range(h);
   const auto found =
       std::find_if(begin, end, [&](const auto& entry) { return shapes_[entry.second.index()] == shape; });

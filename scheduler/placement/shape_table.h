@@ -16,6 +16,7 @@ struct PodShape {
   std::int32_t gpus = 0;
   MilliGpu gpu_milli = 0;       ///< share of each GPU, 1..1000; 0 when gpus is 0
   std::vector<ModelId> models;  ///< allowed models, ascending; empty: any
+  AlignmentId alignment{};      ///< 0 where it cannot matter
 
   bool wants_gpu() const { return gpus > 0; }
   bool is_share() const { return gpus > 0 && gpu_milli < kWholeGpu; }

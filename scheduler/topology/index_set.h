@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,7 +37,8 @@ class IndexSet {
   friend IndexSet operator|(IndexSet a, const IndexSet& b) { return a |= b; }
   friend IndexSet operator&(IndexSet a, const IndexSet& b) { return a &= b; }
   friend IndexSet operator-(IndexSet a, const IndexSet& b) { return a -= b; }
-  friend bool operator==(const IndexSet&, const IndexSet&) = default;
+  /// Any total order.
+  friend auto operator<=>(const IndexSet&, const IndexSet&) = default;
 
   /// Calls f(i) for every member in ascending order.
   template <class F>

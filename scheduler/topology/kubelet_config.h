@@ -17,6 +17,7 @@ struct CpuManagerOptions {
   bool align_by_socket = false;
   bool distribute_across_cores = false;
   bool prefer_align_by_uncore_cache = false;
+  friend bool operator==(const CpuManagerOptions&, const CpuManagerOptions&) = default;
 };
 
 /// What differs between kubelet releases. The defaults are those of 1.36.
@@ -30,6 +31,7 @@ struct KubeletRules {
   bool empty_topology_aligns = false;
   /// full-pcpus-only does not judge CPUs that were assigned before a restart (since 1.37).
   bool keep_assigned_cpus = false;
+  friend bool operator==(const KubeletRules&, const KubeletRules&) = default;
 };
 
 struct KubeletConfig {
@@ -41,6 +43,7 @@ struct KubeletConfig {
   CpuManagerOptions cpu;
   bool memory_static = false;  ///< memoryManagerPolicy: Static
   KubeletRules rules;
+  friend bool operator==(const KubeletConfig&, const KubeletConfig&) = default;
 };
 
 std::string_view to_text(TopologyPolicy policy);

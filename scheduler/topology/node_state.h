@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ struct MemoryBlock {
   NumaMask numa = 0;
   std::size_t type = 0;
   Bytes size = 0;
+  friend auto operator<=>(const MemoryBlock&, const MemoryBlock&) = default;
 };
 
 /// What kubelet's managers know of a node. Plain data; `topology_manager.h` reads it.

@@ -79,6 +79,7 @@ Result<Node> decode_node(const nlohmann::json& document) {
   const Field status = root.member("status");
   node.capacity = status.member("capacity").quantities();
   node.allocatable = status.member("allocatable").quantities();
+  node.kubelet_version = status.member("nodeInfo").member("kubeletVersion").text();
   if (mistake) return *mistake;
   if (!is_one_word(node.name)) {
     return Error{"metadata.name " + quote(node.name) +

@@ -20,6 +20,7 @@ struct Node {
   std::map<std::string, std::string> annotations;
   ResourceList capacity;
   ResourceList allocatable;
+  std::string kubelet_version;  ///< status.nodeInfo.kubeletVersion
 };
 
 Result<Node> parse_node(std::string_view json);

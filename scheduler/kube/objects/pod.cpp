@@ -23,6 +23,7 @@ Container decode_container(const Field& field, placement::ContainerKind kind) {
 
 void decode_status(const Field& status, Pod& pod) {
   pod.phase = status.member("phase").text();
+  pod.qos_class = status.member("qosClass").text();
   pod.nominated_node_name = status.member("nominatedNodeName").text();
   pod.start_time = status.member("startTime").text();
   for (const Field& condition : status.member("conditions").items()) {

@@ -45,6 +45,7 @@ struct Pod {
   std::string resource_version;
   std::string node_name;  ///< empty: not bound
   std::string phase;
+  std::string qos_class;  ///< status.qosClass
   bool deleting = false;  ///< metadata.deletionTimestamp is set
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;

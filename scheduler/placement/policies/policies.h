@@ -17,5 +17,6 @@ PolicyMaker make_dot_product;
 PolicyMaker make_gpu_packing;
 PolicyMaker make_gpu_clustering;
 PolicyMaker make_fgd;
+PolicyMaker make_topology;
 
 }  // namespace mortise::placement

@@ -23,6 +23,9 @@ constexpr std::array kRows = {
     Row{{"fgd", "fragmentation gradient descent: the least growth of expected fragmentation", false,
          "tie=rank|best-fit|random (default rank), step=MILLI (points of MILLI milli-GPU; default: published sigmoid)"},
         make_fgd},
+    Row{{"topology", "the fastest GPU set, then the fastest sets left for others; for nodes whose topology is known",
+         true, "objective=bottleneck|ring|total (default bottleneck)"},
+        make_topology},
 };
 
 constexpr std::array kInfos = [] {

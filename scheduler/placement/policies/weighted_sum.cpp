@@ -24,4 +24,11 @@ int WeightedSum::share_device(const Candidate& node, const PodShape& pod, std::u
   return terms_.front().policy->share_device(node, pod, draw);
 }
 
+std::optional<topology::Objective> WeightedSum::device_objective() const {
+  for (const Term& term : terms_) {
+    if (const auto objective = term.policy->device_objective()) return objective;
+  }
+  return std::nullopt;
+}
+
 }  // namespace mortise::placement

@@ -8,7 +8,8 @@
 
 namespace mortise::placement {
 
-/// The weighted mean of several policies' scores; ties, device choice and tie rule are the first one's.
+/// The weighted mean of several policies' scores; ties, a share's device and tie rule are the first one's, whole GPUs
+/// are chosen by the first that has an objective.
 class WeightedSum final : public Policy {
  public:
   struct Term {
@@ -22,6 +23,7 @@ class WeightedSum final : public Policy {
   Score tie_score(const Candidate& node, const PodShape& pod) const override;
   TieRule tie_rule() const override;
   int share_device(const Candidate& node, const PodShape& pod, std::uint64_t draw) const override;
+  std::optional<topology::Objective> device_objective() const override;
 
  private:
   std::vector<Term> terms_;
