@@ -92,12 +92,20 @@ void Bookings::binding_failed(std::string_view uid) {
   if (booking != nullptr && booking->stage == Stage::kBinding) ended(uid);
 }
 
-void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceSet& devices, Knowledge knowledge) {
+/// Whether devices that a pod was told to take are the ones it has.
+bool Bookings::honours_devices(std::string_view node) const {
+  const auto known = cluster_.find_node(node);
+  if (!known) return false;
+  const placement::NodeTopology* topology = cluster_.topology_of(cluster_.machine_of(*known));
+  return topology == nullptr || topology->enforced();
+}
+
+void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceSet& devices) {
   const auto found = by_uid_.find(pod.uid);
   if (found != by_uid_.end() && found->second.node == node && found->second.allocation) {
     Booking& booking = found->second;
     const DeviceSet& held = cluster_.allocation(*booking.allocation)->devices;
-    const bool as_thought = devices.empty() || devices == held || knowledge != Knowledge::kExact;
+    const bool as_thought = devices.empty() || devices == held || !honours_devices(node);
     if (as_thought) {
       if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, pod.uid});
       booking.stage = Stage::kBound;
@@ -106,15 +114,16 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
   }
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
   Booking& booking = put(pod, node, Stage::kBound);
-  take_place(booking, devices, knowledge);
+  take_place(booking, devices);
   if (!before.empty()) complete_short_ones(before);
 }
 
-void Bookings::take_place(Booking& booking, const DeviceSet& devices, Knowledge knowledge) {
+void Bookings::take_place(Booking& booking, const DeviceSet& devices) {
   const auto node = cluster_.find_node(booking.node);
   if (!node) return;
   const ShapeId shape = cluster_.intern(booking.request);
   if (!devices.empty() || booking.request.gpus == 0) {
+    const Knowledge knowledge = honours_devices(booking.node) ? Knowledge::kExact : Knowledge::kUnknown;
     const auto adopted = cluster_.adopt(shape, *node, devices, knowledge);
     if (adopted) {
       booking.allocation = *adopted;
@@ -146,7 +155,7 @@ void Bookings::complete_short_ones(std::string_view node) {
     Booking& booking = by_uid_.at(uid);
     if (!booking.is_short(cluster_)) continue;
     give_back(booking);
-    take_place(booking, {}, Knowledge::kUnknown);
+    take_place(booking, {});
   }
 }
 
@@ -155,7 +164,7 @@ void Bookings::node_added(std::string_view node) {
   if (pods == by_node_.end()) return;
   for (const std::string& uid : pods->second) {
     Booking& booking = by_uid_.at(uid);
-    if (!booking.allocation) take_place(booking, {}, Knowledge::kUnknown);
+    if (!booking.allocation) take_place(booking, {});
   }
 }
 

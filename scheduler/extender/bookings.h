@@ -74,10 +74,9 @@ class Bookings {
   /// It was not bound after all.
   void binding_failed(std::string_view uid);
 
-  /// The pod is on the node, whatever was thought before. `devices` are as many as are known; empty: not known.
-  /// A place that was reserved on this node becomes the pod's.
-  void bound(const placement::PodRequest& pod, std::string_view node, const placement::DeviceSet& devices,
-             placement::Knowledge knowledge);
+  /// The pod is on the node, whatever was thought before. A place that was reserved there becomes the pod's. `devices`
+  /// are those it was told to take, empty if none; where kubelet chooses, they are only one possibility.
+  void bound(const placement::PodRequest& pod, std::string_view node, const placement::DeviceSet& devices);
   /// The pod is gone or has ended.
   void ended(std::string_view uid);
 
@@ -106,7 +105,8 @@ class Bookings {
   Booking& put(const placement::PodRequest& pod, std::string_view node, Booking::Stage stage);
   void forget(std::string_view uid);
   void give_back(Booking& booking);
-  void take_place(Booking& booking, const placement::DeviceSet& devices, placement::Knowledge knowledge);
+  void take_place(Booking& booking, const placement::DeviceSet& devices);
+  bool honours_devices(std::string_view node) const;
   void complete_short_ones(std::string_view node);
 
   placement::ClusterState& cluster_;

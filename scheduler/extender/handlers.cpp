@@ -315,7 +315,7 @@ void Handlers::finish_bind(const PodRequest& pod, const std::string& node, BindR
     bookings_.binding_unknown(pod.uid, clock_.now() + kKept);
     return;
   }
-  bookings_.bound(pod, node, {}, placement::Knowledge::kPredicted);
+  bookings_.bound(pod, node, {});
   asked_pods_.erase(pod.uid);
 }
 

@@ -169,7 +169,7 @@ Result<std::unique_ptr<Live>> prepare_live(const Options& options, LoadedCluster
   live.seed = options.start.seed;
   Result<std::unique_ptr<Live>> prepared = Live::prepare(live, *cluster.state, *cluster.bookings, clock);
   if (prepared.ok() || !options.live.kubeconfig.empty()) return prepared;
-  return Error{prepared.message() + "; outside of a cluster give --kubeconfig or --cluster"};
+  return Error{"no --cluster and no --kubeconfig, and " + prepared.message()};
 }
 
 int serve(const Options& options) {

@@ -12,11 +12,8 @@ namespace mortise::extender {
 namespace {
 
 using placement::DeviceSet;
-using placement::Knowledge;
 using placement::NodeSpec;
 using placement::PodRequest;
-
-constexpr std::string_view kOwnPrefix = "mortise.dev/";
 
 /// What a pod holds is what its containers ask for, whatever is wrong with its annotations.
 Result<PodRequest> request_of_bound(const kube::Pod& pod, bool& annotations_wrong) {
@@ -163,8 +160,6 @@ void StateFeed::upsert_pod(const kube::Pod& pod) {
   take_bound(pod, *request);
 }
 
-/// The devices in our annotation are the pod's where something on the node sees to it; elsewhere they are what was
-/// foreseen, and kubelet may have chosen others.
 void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
   DeviceSet devices;
   const auto annotation = pod.annotations.find(std::string(kube::kAssignedDevicesAnnotation));
@@ -176,12 +171,7 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
       notes_.add_one_of("pods whose annotation of devices does not say what they hold may hold any", pod.key());
     }
   }
-  bool enforced = false;
-  if (const auto node = cluster_.find_node(pod.node_name)) {
-    const placement::NodeTopology* topology = cluster_.topology_of(cluster_.machine_of(*node));
-    enforced = topology != nullptr && topology->enforced();
-  }
-  bookings_.bound(request, pod.node_name, devices, enforced ? Knowledge::kExact : Knowledge::kUnknown);
+  bookings_.bound(request, pod.node_name, devices);
 }
 
 void StateFeed::delete_pod(std::string_view uid) {

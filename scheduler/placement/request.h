@@ -26,6 +26,8 @@ struct ContainerAsk {
   Bytes memory = 0;
   std::int32_t gpus = 0;           ///< devices
   MilliGpu gpu_milli = kWholeGpu;  ///< share of each device, 1..1000
+  /// Names the GPUs that kubelet hands out, be it with 0, which is not the same as no ask: kubelet aligns it.
+  bool kubelet_gpus = false;
 };
 
 /// A container's part of the pod's devices.

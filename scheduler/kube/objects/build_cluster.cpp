@@ -17,7 +17,11 @@ Status apply_pod(const BoundPod& pod, ClusterState& cluster) {
   std::optional<DeviceSet> devices = pod.devices;
   if (pod.devices.empty()) devices = lowest_devices(cluster.state_of(*node).free_devices(), pod.request);
   if (!devices) return Error{"node " + quote(pod.node) + " has too few free GPUs for it"};
-  const auto applied = cluster.apply(cluster.intern(pod.request), *node, *devices);
+  // Elsewhere the annotation is what was foreseen, and kubelet may have chosen others.
+  const placement::NodeTopology* topology = cluster.topology_of(cluster.machine_of(*node));
+  const bool sure = !pod.devices.empty() && (topology == nullptr || topology->enforced());
+  const auto knowledge = sure ? placement::Knowledge::kExact : placement::Knowledge::kUnknown;
+  const auto applied = cluster.apply(cluster.intern(pod.request), *node, *devices, knowledge);
   if (!applied) return Error{"node " + quote(pod.node) + ": " + applied.message()};
   return ok_status();
 }
