@@ -109,7 +109,7 @@ class BoxTree {
   void hang_devices() {
     std::map<int, std::vector<Box>> below;  // bridge -> devices on it
     for (int i = 0; i < graph_.gpu_count(); ++i) {
-      const topology::Gpu& gpu = graph_.machine().gpus[static_cast<std::size_t>(i)];
+      const topology::Gpu& gpu = graph_.gpu(i);
       const std::string name = graph_.machine().gpus_numbered ? fmt::format("GPU{}", gpu.index) : "a GPU";
       Box box{BoxKind::kGpu, {name}, gpu.bus_id, i, {}};
       if (const auto bridge = graph_.gpu_bridge(i)) {
@@ -168,7 +168,7 @@ class BoxTree {
         const int parent = graph_.bridges()[static_cast<std::size_t>(*above)].parent;
         above = parent < 0 ? std::nullopt : std::optional(parent);
       }
-      const topology::Gpu& gpu = graph_.machine().gpus[static_cast<std::size_t>(i)];
+      const topology::Gpu& gpu = graph_.gpu(i);
       if (above && gpu.cpus) return cpus_text(to_text(*gpu.cpus));
     }
     return {};
@@ -176,10 +176,10 @@ class BoxTree {
 
   // A NIC whose place is not said stands with the GPUs it is near to.
   void place_nic(Box box, int nic) {
-    const topology::Nic& device = graph_.machine().nics[static_cast<std::size_t>(nic)];
+    const topology::Nic& device = graph_.nic(nic);
     for (int gpu = 0; gpu < graph_.gpu_count() && device.numa.empty(); ++gpu) {
       if (graph_.nic_link(gpu, nic) > topology::LinkClass::kNode) continue;
-      const topology::Gpu& near = graph_.machine().gpus[static_cast<std::size_t>(gpu)];
+      const topology::Gpu& near = graph_.gpu(gpu);
       return place(std::move(box), near.numa, near.cpus ? cpus_text(to_text(*near.cpus)) : "");
     }
     place(std::move(box), device.numa, "");

@@ -21,17 +21,13 @@ using topology::NodeGraph;
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-const topology::Gpu& gpu_at(const NodeGraph& graph, int gpu) {
-  return graph.machine().gpus[static_cast<std::size_t>(gpu)];
-}
-
 std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
 std::vector<int> indexes(const NodeGraph& graph, const std::vector<int>& gpus) {
   std::vector<int> result;
-  for (const int gpu : gpus) result.push_back(gpu_at(graph, gpu).index);
+  for (const int gpu : gpus) result.push_back(graph.gpu(gpu).index);
   return result;
 }
 
@@ -42,8 +38,8 @@ Json pair_links(const NodeGraph& graph) {
       const topology::PairLink& pair = graph.link(a, b);
       const std::string name = to_text(pair);
       const auto bandwidth = graph.mb_per_s(a, b);
-      Json link = {{"a", gpu_at(graph, a).index},
-                   {"b", gpu_at(graph, b).index},
+      Json link = {{"a", graph.gpu(a).index},
+                   {"b", graph.gpu(b).index},
                    {"class", name.empty() ? Json() : Json(name)},
                    {"nvlinks", pair.nvlinks},
                    {"mb_per_s", bandwidth ? Json(*bandwidth) : Json()}};
@@ -59,7 +55,7 @@ Json nic_links(const NodeGraph& graph) {
   for (int gpu = 0; gpu < graph.gpu_count(); ++gpu) {
     for (std::size_t nic = 0; nic < graph.machine().nics.size(); ++nic) {
       const topology::LinkClass link = graph.nic_link(gpu, static_cast<int>(nic));
-      links.push_back({{"gpu", gpu_at(graph, gpu).index},
+      links.push_back({{"gpu", graph.gpu(gpu).index},
                        {"nic", graph.machine().nics[nic].name},
                        {"class", link == topology::LinkClass::kUnknown ? Json() : Json(to_text(link))}});
     }
@@ -70,7 +66,7 @@ Json nic_links(const NodeGraph& graph) {
 std::string nearest_text(const NodeGraph& graph, int gpu) {
   std::string text;
   for (const int nic : graph.nearest_nics(gpu)) {
-    text += (text.empty() ? "" : ",") + graph.machine().nics[static_cast<std::size_t>(nic)].name;
+    text += (text.empty() ? "" : ",") + graph.nic(nic).name;
   }
   if (text.empty()) return "-";
   return text + " " + std::string(to_text(graph.nic_link(gpu, graph.nearest_nics(gpu).front())));
@@ -79,7 +75,7 @@ std::string nearest_text(const NodeGraph& graph, int gpu) {
 std::string gpu_table(const NodeGraph& graph) {
   Rows rows = {{"GPU", "model", "NUMA", "CPUs", "nearest NICs"}};
   for (int i = 0; i < graph.gpu_count(); ++i) {
-    const topology::Gpu& gpu = gpu_at(graph, i);
+    const topology::Gpu& gpu = graph.gpu(i);
     rows.push_back({std::to_string(gpu.index), or_dash(gpu.model), or_dash(fmt::format("{}", fmt::join(gpu.numa, ","))),
                     gpu.cpus ? or_dash(to_text(*gpu.cpus)) : "-", nearest_text(graph, i)});
   }
@@ -89,9 +85,9 @@ std::string gpu_table(const NodeGraph& graph) {
 template <class Cell>
 std::string pair_table(const NodeGraph& graph, const Cell& cell) {
   Rows rows = {{""}};
-  for (int b = 0; b < graph.gpu_count(); ++b) rows.front().push_back(fmt::format("GPU{}", gpu_at(graph, b).index));
+  for (int b = 0; b < graph.gpu_count(); ++b) rows.front().push_back(fmt::format("GPU{}", graph.gpu(b).index));
   for (int a = 0; a < graph.gpu_count(); ++a) {
-    rows.push_back({fmt::format("GPU{}", gpu_at(graph, a).index)});
+    rows.push_back({fmt::format("GPU{}", graph.gpu(a).index)});
     for (int b = 0; b < graph.gpu_count(); ++b) rows.back().push_back(a == b ? "X" : cell(a, b));
   }
   return align_columns(rows, std::vector<bool>(rows.front().size(), true));
@@ -115,7 +111,7 @@ std::string numa_table(const NodeGraph& graph) {
 
 std::vector<int> indexes(const NodeGraph& graph, topology::GpuSet set) {
   std::vector<int> result;
-  topology::for_each_gpu(set, [&](int gpu) { result.push_back(gpu_at(graph, gpu).index); });
+  topology::for_each_gpu(set, [&](int gpu) { result.push_back(graph.gpu(gpu).index); });
   return result;
 }
 
@@ -124,7 +120,7 @@ std::set<int> numa_of(const NodeGraph& graph, topology::GpuSet set) {
   std::set<int> ids;
   bool known = graph.machine().gpus_numbered;
   topology::for_each_gpu(set, [&](int gpu) {
-    const topology::DevicePlace place = place_of(graph.machine(), gpu_at(graph, gpu));
+    const topology::DevicePlace place = place_of(graph.machine(), graph.gpu(gpu));
     known = known && !place.numa.empty();
     ids.insert(place.numa.begin(), place.numa.end());
   });
@@ -159,8 +155,7 @@ Json best_json(const NodeGraph& graph, const BestAnswer& answer, const BestSet& 
   json["numa_nodes"] = numa.empty() ? Json() : Json(numa);
   json["nearest_nics"] = Json::array();
   for (const auto& [nic, link] : nics_of(graph, gpus)) {
-    json["nearest_nics"].push_back(
-        {{"nic", graph.machine().nics[static_cast<std::size_t>(nic)].name}, {"class", to_text(link)}});
+    json["nearest_nics"].push_back({{"nic", graph.nic(nic).name}, {"class", to_text(link)}});
   }
   json["all_free"] = Json();
   if (best.all_free.gpus != 0) {
@@ -188,7 +183,7 @@ void put_cells(std::vector<std::string>& row, const NodeGraph& graph, const Rate
 std::string nics_text(const NodeGraph& graph, topology::GpuSet set) {
   std::map<topology::LinkClass, std::vector<std::string>> names;
   for (const auto& [nic, link] : nics_of(graph, set)) {
-    names[link].push_back(graph.machine().nics[static_cast<std::size_t>(nic)].name);
+    names[link].push_back(graph.nic(nic).name);
   }
   std::vector<std::string> parts;
   for (const auto& [link, list] : names) parts.push_back(fmt::format("{} {}", fmt::join(list, ","), to_text(link)));

@@ -12,12 +12,18 @@ class Clock {
   virtual ~Clock() = default;
   /// Monotonic; the origin is arbitrary.
   virtual Nanoseconds now() const = 0;
+  /// By the calendar; may jump when the machine's time is set. A clock without a calendar began in 1970.
+  virtual Nanoseconds since_1970() const { return now(); }
 };
 
 class SteadyClock final : public Clock {
  public:
   Nanoseconds now() const override {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  Nanoseconds since_1970() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
         .count();
   }
 };

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <list>
 #include <optional>
 #include <string>
@@ -20,7 +19,6 @@ namespace mortise::extender {
 class AskedPod {
  public:
   placement::PodRequest request;
-  std::int32_t priority = 0;
   std::optional<placement::Placed> plan;  ///< the node a decisive answer named
   int asks = 0;                           ///< how often `plan` was the answer
   std::optional<NodeId> fitting;          ///< a node that the last answer could give

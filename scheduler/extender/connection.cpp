@@ -1,62 +1,67 @@
 #include "scheduler/extender/connection.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+
+#include "scheduler/extender/tls.h"
 
 namespace mortise::extender {
 namespace {
 
-constexpr int kTransferSeconds = 10;  // without a byte in either direction
 constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
-constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-Connection::Connection(int fd, const Clock& clock) : fd_(fd), clock_(clock), in_(kBufferBytes) {
-  const int yes = 1;
-  const timeval limit{kTransferSeconds, 0};
-  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+Connection::Connection(Socket& socket, TlsSession* tls) : socket_(socket), tls_(tls), in_(kBufferBytes) {}
+
+bool Connection::wait_for_request(int stop_fd) {
+  if (begin_ == end_ && (tls_ == nullptr || !tls_->has_pending())) {
+    std::array<pollfd, 2> waited{{{socket_.fd(), POLLIN, 0}, {stop_fd, POLLIN, 0}}};
+    int ready = 0;
+    do {
+      ready = poll(waited.data(), waited.size(), kIdleSeconds * 1000);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0 || waited[0].revents == 0) return false;
+  }
+  socket_.receive_within(kRequestSeconds);
+  return begin_ < end_ || fill() > 0;
 }
 
-bool Connection::wait_for_request() {
-  in_header_ = true;
-  header_left_ = kMaxHeaderBytes;
-  request_began_ = clock_.now();
-  if (begin_ < end_) return true;
-  pollfd waited{fd_, POLLIN, 0};
-  int ready = 0;
+bool Connection::read_line(std::string& line, std::size_t limit) {
+  line.clear();
+  while (line.size() < limit) {
+    const std::string_view there = peek().substr(0, limit - line.size());
+    if (there.empty()) return false;
+    const std::size_t end = there.find('\n');
+    const std::size_t count = end == std::string_view::npos ? there.size() : end + 1;
+    line.append(there.substr(0, count));
+    consume(count);
+    if (end != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Connection::Head Connection::read_head(std::string& head) {
+  head.clear();
+  std::string line;
   do {
-    ready = poll(&waited, 1, kIdleSeconds * 1000);
-  } while (ready < 0 && errno == EINTR);
-  request_began_ = clock_.now();
-  return ready > 0 && fill() > 0;
+    const std::size_t left = kMaxHeadBytes - head.size();
+    if (!read_line(line, left)) return line.size() == left ? Head::kTooLarge : Head::kCutShort;
+    const bool empty = line == "\r\n" || line == "\n";
+    if (empty && head.empty()) continue;
+    head += line;
+    if (empty) return Head::kWhole;
+  } while (true);
 }
 
-ssize_t Connection::read(char* to, std::size_t size) {
-  if (in_header_) {
-    if (size > header_left_) return -1;
-    header_left_ -= size;
-  }
-  if (begin_ == end_) {
-    if (!flush()) return -1;  // the client may be waiting for "100 Continue"
-    const ssize_t count = fill();
-    if (count <= 0) return count;
-  }
-  const std::size_t count = std::min(size, end_ - begin_);
-  std::memcpy(to, in_.data() + begin_, count);
-  begin_ += count;
-  return static_cast<ssize_t>(count);
+std::string_view Connection::peek() {
+  // The client may be waiting for "100 Continue".
+  if (begin_ == end_ && (!flush() || fill() <= 0)) return {};
+  return {in_.data() + begin_, end_ - begin_};
 }
 
 ssize_t Connection::write(const char* from, std::size_t size) {
@@ -73,15 +78,15 @@ bool Connection::flush() {
   return !broken_;
 }
 
+void Connection::finish() {
+  flush();
+  if (tls_ != nullptr && !broken_) tls_->say_goodbye();
+  if (!broken_ && close_) socket_.drain();
+}
+
 ssize_t Connection::fill() {
-  if (clock_.now() - request_began_ > kRequestSeconds * kSecond) {
-    broken_ = true;
-    return -1;
-  }
-  ssize_t count = 0;
-  do {
-    count = recv(fd_, in_.data(), in_.size(), 0);
-  } while (count < 0 && errno == EINTR);
+  const ssize_t count =
+      tls_ != nullptr ? tls_->receive(in_.data(), in_.size()) : socket_.receive(in_.data(), in_.size());
   if (count < 0) broken_ = true;
   begin_ = 0;
   end_ = count > 0 ? static_cast<std::size_t>(count) : 0;
@@ -90,21 +95,11 @@ ssize_t Connection::fill() {
 
 /// Sends what is kept, then `size` bytes more.
 void Connection::send_all(const char* from, std::size_t size) {
-  std::array<iovec, 2> pieces{{{out_.data(), out_.size()}, {const_cast<char*>(from), size}}};
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
-  while (!broken_ && pieces[0].iov_len + pieces[1].iov_len > 0) {
-    const ssize_t count = sendmsg(fd_, &message, MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) broken_ = true;
-    auto sent = static_cast<std::size_t>(std::max<ssize_t>(count, 0));
-    for (iovec& piece : pieces) {
-      const std::size_t part = std::min(sent, piece.iov_len);
-      if (part > 0) piece.iov_base = static_cast<char*>(piece.iov_base) + part;
-      piece.iov_len -= part;
-      sent -= part;
-    }
+  if (tls_ != nullptr) {
+    broken_ = broken_ || !tls_->send(out_.data(), out_.size()) || !tls_->send(from, size);
+  } else {
+    std::array<iovec, 2> pieces{{{out_.data(), out_.size()}, {const_cast<char*>(from), size}}};
+    broken_ = broken_ || !socket_.send(pieces);
   }
   out_.clear();
 }

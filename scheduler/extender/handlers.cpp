@@ -65,10 +65,6 @@ std::int64_t advisory_priority(const NodeAnswer& answer, NodeId best, placement:
 
 }  // namespace
 
-void Handlers::adopt(BoundPod pod) {
-  if (!pod.uid.empty()) bound_.put(std::move(pod));
-}
-
 Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
   Asked out;
   out.nodes.reserve(asked.size());
@@ -98,14 +94,17 @@ Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
 
 /// Null for a pod without UID: there is nothing to know it by. Nor is one kept whose names no API server would accept:
 /// the memory is bounded by the number of pods, so each must be small.
-AskedPod* Handlers::remember(const PodQuestion& question) {
-  const PodRequest& pod = question.pod;
+AskedPod* Handlers::remember(const PodRequest& pod) {
   const auto oversized = [](const std::string& text) { return text.size() > kMaxNameBytes; };
   if (pod.uid.empty() || oversized(pod.uid) || oversized(pod.name) || oversized(pod.ns)) return nullptr;
   AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
   memory.request = pod;
-  memory.priority = question.priority;
   return &memory;
+}
+
+const Booking* Handlers::find_bound(std::string_view uid) const {
+  const Booking* booking = bookings_.find(uid);
+  return booking != nullptr && booking->stage != Booking::Stage::kReserved ? booking : nullptr;
 }
 
 /// The decisive answer. `counts` is false for a question that must leave no trace.
@@ -152,6 +151,7 @@ Placed Handlers::best_not_aside(const PodRequest& pod, const AskedPod& memory, A
 }
 
 FilterAnswer Handlers::filter(const PodQuestion& question) {
+  bookings_.drop_expired(clock_.now());
   Asked asked = collect(question.args.nodes);
   FilterAnswer answer;
   answer.result.has_names = question.args.has_names;
@@ -163,7 +163,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
       node.verdict = Verdict::kUnresolvable;
       node.reason = kInvalid;
     }
-  } else if (const BoundPod* bound = bound_.find(question.pod.uid)) {
+  } else if (const Booking* bound = find_bound(question.pod.uid)) {
     answer.outcome = Outcome::kBound;
     for (NodeVerdict& node : asked.nodes) {
       if (node.name == bound->node) continue;
@@ -172,7 +172,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
     }
   } else if (question.unmanaged()) {
     answer.outcome = Outcome::kUnmanaged;
-    remember(question);
+    remember(question.pod);
     for (NodeVerdict& node : asked.nodes) {
       if (node.name.empty()) reject(node, Reason::kUnknownNode);
     }
@@ -184,10 +184,14 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
 }
 
 void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer) {
-  AskedPod* memory = remember(question);
+  AskedPod* memory = remember(question.pod);
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
-  const Decision decision = engine_.plan(question.pod, asked.known, &answers);
+  // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan.
+  const bool one_node = asked.named == 1;
+  if (!one_node) bookings_.drop_reservation(question.pod.uid);
+  const Decision decision = bookings_.without_reservation(
+      question.pod.uid, [&] { return engine_.plan(question.pod, asked.known, &answers); });
   for (NodeVerdict& node : asked.nodes) reject(node, Reason::kUnknownNode);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
@@ -206,10 +210,10 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
     answer.main_reason = judged ? rejected->main_reason : Reason::kUnknownNode;
     return;
   }
-  // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan.
-  if (!question.decisive || asked.named == 1) return;
+  if (!question.decisive || one_node) return;
   const Choice choice = choose(question.pod, memory, answers, *best, true);
   answer.refused = choice.refused;
+  if (reserve_for_ > 0 && memory != nullptr) reserve(question.pod, choice.placed);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
     if (node.verdict != Verdict::kPassed || answers[i].node == choice.placed.node) continue;
@@ -218,13 +222,22 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
   }
 }
 
+/// The devices of an earlier plan may be taken by now; the node still fits.
+void Handlers::reserve(const PodRequest& pod, const Placed& placed) {
+  constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
+  const Nanoseconds expires = clock_.now() + reserve_for_;
+  if (bookings_.reserve(pod, placed, expires, kForeseen)) return;
+  const Decision decision = engine_.plan(pod, {&placed.node, 1});
+  if (const auto* again = std::get_if<Placed>(&decision)) (void)bookings_.reserve(pod, *again, expires, kForeseen);
+}
+
 std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   const Asked asked = collect(question.args.nodes);
   std::vector<HostPriority> priorities;
   priorities.reserve(asked.nodes.size());
   for (const NodeVerdict& node : asked.nodes) priorities.push_back({node.name, 0});
   if (!question.invalid.empty() || question.unmanaged()) return priorities;
-  if (const BoundPod* bound = bound_.find(question.pod.uid)) {
+  if (const Booking* bound = find_bound(question.pod.uid)) {
     for (HostPriority& entry : priorities) {
       if (entry.host == bound->node) entry.score = kMaxPriority;
     }
@@ -232,7 +245,8 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   }
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
-  const Decision decision = engine_.plan(question.pod, asked.known, &answers);
+  const Decision decision = bookings_.without_reservation(
+      question.pod.uid, [&] { return engine_.plan(question.pod, asked.known, &answers); });
   const auto* best = std::get_if<Placed>(&decision);
   if (best == nullptr) return priorities;
   if (question.decisive) {
@@ -254,45 +268,81 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
 }
 
 std::string Handlers::bind(const BindingArgs& args) {
-  const std::string who = "pod " + args.pod_namespace + "/" + args.pod_name + " (UID " + args.pod_uid + ")";
-  if (args.node.empty()) return who + ": no Node given";
-  const auto names_differ = [&](std::string_view ns, std::string_view name) {
-    return name != args.pod_name || !same_namespace(ns, args.pod_namespace);
-  };
-  if (const BoundPod* bound = bound_.find(args.pod_uid)) {
-    if (names_differ(bound->ns, bound->name)) return who + ": this UID belongs to " + bound->ns + "/" + bound->name;
-    if (bound->node != args.node) return who + " is already bound to node " + bound->node;
-    return {};
-  }
-  const AskedPod* memory = asked_pods_.find(args.pod_uid, clock_.now());
-  if (memory == nullptr) return who + " is not known: no filter for it in the last 10 minutes";
-  const PodRequest& pod = memory->request;
-  if (names_differ(pod.ns, pod.name)) return who + ": this UID belongs to " + pod.ns + "/" + pod.name;
-  const auto node = cluster_.find_node(args.node);
-  const Result<AllocationId> taken =
-      node ? take_place(pod, memory->plan, *node) : Error{"node " + args.node + " is not known"};
-  // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
-  if (!taken.ok() && pod.gpus > 0) return who + ": " + taken.message();
-  bound_.put({args.pod_uid, pod.ns, pod.name, args.node, taken.ok() ? std::optional(*taken) : std::nullopt,
-              memory->priority, clock_.now()});
-  asked_pods_.erase(args.pod_uid);
-  return {};
+  const BindStart start = start_bind(args);
+  if (start.error.empty() && !start.done) finish_bind(start.request, args.node, BindResult::State::kBound);
+  return start.error;
 }
 
-/// The plan's own devices while they are free, else the policy's choice on this node now.
-Result<AllocationId> Handlers::take_place(const PodRequest& pod, const std::optional<Placed>& plan, NodeId node) {
-  if (plan && plan->node == node) {
-    const Result<AllocationId> committed = engine_.commit(pod, *plan);
-    if (committed.ok()) return committed;
+Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
+  BindStart start;
+  const std::string who = "pod " + args.pod_namespace + "/" + args.pod_name + " (UID " + args.pod_uid + ")";
+  const auto refuse = [&](const std::string& why) {
+    start.error = who + why;
+    return start;
+  };
+  if (args.node.empty()) return refuse(": no Node given");
+  const auto names_differ = [&](const PodRequest& pod) {
+    return pod.name != args.pod_name || !same_namespace(pod.ns, args.pod_namespace);
+  };
+  const auto belongs_to = [](const PodRequest& pod) { return ": this UID belongs to " + pod.ns + "/" + pod.name; };
+  if (const Booking* bound = find_bound(args.pod_uid)) {
+    if (names_differ(bound->request)) return refuse(belongs_to(bound->request));
+    if (bound->stage == Booking::Stage::kBinding) return refuse(" is being bound to node " + bound->node);
+    if (bound->node != args.node) return refuse(" is already bound to node " + bound->node);
+    start.done = true;
+    return start;
   }
+  const AskedPod* memory = asked_pods_.find(args.pod_uid, clock_.now());
+  const PodRequest* pod = memory != nullptr ? &memory->request : waiting_ ? waiting_(args.pod_uid) : nullptr;
+  if (pod == nullptr) return refuse(" is not known: no filter for it in the last 10 minutes");
+  if (names_differ(*pod)) return refuse(belongs_to(*pod));
+  start.request = *pod;
+  const auto node = cluster_.find_node(args.node);
+  const auto plan = memory != nullptr ? memory->plan : std::nullopt;
+  const std::string error = node ? take_place(*pod, plan, *node) : "node " + args.node + " is not known";
+  // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
+  if (!error.empty() && pod->gpus > 0) return refuse(": " + error);
+  if (const Booking* held = bookings_.find(args.pod_uid)) {
+    start.devices = cluster_.allocation(*held->allocation)->devices;
+  }
+  bookings_.start_binding(args.pod_uid);
+  return start;
+}
+
+void Handlers::finish_bind(const PodRequest& pod, const std::string& node, BindResult::State state) {
+  if (state == BindResult::State::kNotBound) {
+    bookings_.binding_failed(pod.uid);
+    return;
+  }
+  if (state == BindResult::State::kUnknown) {
+    constexpr Nanoseconds kKept = 60 * kSecond;
+    bookings_.binding_unknown(pod.uid, clock_.now() + kKept);
+    return;
+  }
+  bookings_.bound(pod, node, {});
+  // Until kubelet says so itself.
+  const Booking* booking = bookings_.find(pod.uid);
+  if (booking != nullptr && !booking->started) bookings_.started(pod.uid, clock_.since_1970());
+  asked_pods_.erase(pod.uid);
+}
+
+/// What is reserved on the node; else the plan's own devices while they are free, else the policy's choice there now.
+std::string Handlers::take_place(const PodRequest& pod, const std::optional<Placed>& plan, NodeId node) {
+  constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
+  const Nanoseconds expires = clock_.now() + 1;
+  const Booking* held = bookings_.find(pod.uid);
+  if (held != nullptr && held->allocation && held->node == cluster_.node_name(node)) return {};
+  bookings_.drop_reservation(pod.uid);
+  if (plan && plan->node == node && bookings_.reserve(pod, *plan, expires, kForeseen)) return {};
   const Decision decision = engine_.plan(pod, {&node, 1});
   const auto* placed = std::get_if<Placed>(&decision);
   if (placed == nullptr) {
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
     const Reason reason = rejected != nullptr ? rejected->main_reason : Reason::kNodeBlocked;
-    return Error{"does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason))};
+    return "does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason));
   }
-  return engine_.commit(pod, *placed);
+  const Status reserved = bookings_.reserve(pod, *placed, expires, kForeseen);
+  return reserved.ok() ? std::string() : reserved.message();
 }
 
 }  // namespace mortise::extender

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/asked_pods.h"
-#include "scheduler/extender/bound_pods.h"
+#include "scheduler/extender/binder.h"
+#include "scheduler/extender/bookings.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/placement/engine.h"
@@ -36,20 +39,39 @@ struct FilterAnswer {
 /// asked, what they were told and which are bound. Not synchronised.
 class Handlers {
  public:
-  /// All three must outlive the handlers.
-  Handlers(placement::Engine& engine, placement::ClusterState& cluster, const Clock& clock)
-      : engine_(engine), cluster_(cluster), clock_(clock) {}
+  /// What pods that wait for a node ask for, where somebody else sees them; null: not known.
+  using Waiting = std::function<const placement::PodRequest*(std::string_view uid)>;
 
-  /// A pod that holds its place in the cluster already. One without UID cannot be known again.
-  void adopt(BoundPod pod);
+  /// All must outlive the handlers. With `reserve_for` above 0, a decisive answer holds its place for so long, so that
+  /// pods asked about before it is bound do not get it.
+  Handlers(placement::Engine& engine, Bookings& bookings, const Clock& clock, Nanoseconds reserve_for = 0,
+           Waiting waiting = {})
+      : engine_(engine),
+        bookings_(bookings),
+        cluster_(bookings.cluster()),
+        clock_(clock),
+        reserve_for_(reserve_for),
+        waiting_(std::move(waiting)) {}
 
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
   std::vector<HostPriority> prioritize(const PodQuestion& question);
-  /// On which nodes which pods should go. Tries on the cluster state and leaves it as it was.
+  /// On which nodes which pods should go. Changes nothing.
   std::vector<NodeVictims> preempt(const PreemptionQuestion& question);
   /// Takes the place in memory. Returns the error's text; empty: bound.
   std::string bind(const BindingArgs& args);
+
+  /// A bind in two halves, for a Binding that has to be sent between them.
+  struct BindStart {
+    std::string error;  ///< not empty: refused
+    bool done = false;  ///< it is bound there already
+    placement::PodRequest request;
+    placement::DeviceSet devices;
+  };
+  BindStart start_bind(const BindingArgs& args);
+  /// Bound: the place is the pod's. Not bound: it is given back. Unknown: it is kept for a while, until the pod is seen
+  /// bound or asks again.
+  void finish_bind(const placement::PodRequest& pod, const std::string& node, BindResult::State state);
 
  private:
   /// The distinct nodes of a request; `known[i]` is the entry `at[i]` of `nodes`.
@@ -66,23 +88,26 @@ class Handlers {
   using Answers = std::span<const placement::NodeAnswer>;
 
   Asked collect(const std::vector<AskedNode>& asked);
-  AskedPod* remember(const PodQuestion& question);
+  AskedPod* remember(const placement::PodRequest& pod);
+  const Booking* find_bound(std::string_view uid) const;
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);
   placement::Placed best_not_aside(const placement::PodRequest& pod, const AskedPod& memory, Answers answers,
                                    const placement::Placed& best);
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
-  Result<AllocationId> take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan,
-                                  NodeId node);
+  void reserve(const placement::PodRequest& pod, const placement::Placed& placed);
   bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
-  NodeVictims victims_on(NodeId node, ShapeId shape, const PodQuestion& pod, const PreemptionCandidate& candidate,
-                         placement::EvictionBudget& budget);
+  NodeVictims victims_on(placement::ClusterState& cluster, ShapeId shape, const PodQuestion& pod,
+                         const PreemptionCandidate& candidate, placement::EvictionBudget& budget);
+  std::string take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan, NodeId node);
 
   placement::Engine& engine_;
-  placement::ClusterState& cluster_;
+  Bookings& bookings_;
+  const placement::ClusterState& cluster_;
   const Clock& clock_;
+  Nanoseconds reserve_for_;
+  Waiting waiting_;
   AskedPods asked_pods_;
-  BoundPods bound_;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };
 

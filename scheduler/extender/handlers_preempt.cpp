@@ -22,17 +22,28 @@ struct Victim {
   std::int64_t priority = std::numeric_limits<std::int64_t>::min();  // lowest: not known
 };
 
+bool is_proposed(const PreemptionCandidate& candidate, std::string_view uid) {
+  return std::any_of(candidate.victims.begin(), candidate.victims.end(),
+                     [&](const ProposedVictim& victim) { return victim.uid == uid; });
+}
+
+/// A pod of the node's that kube-scheduler knows, too, and by its UID.
+bool can_be_victim(const std::string& uid, const Booking& booking, const PreemptionCandidate& candidate) {
+  if (!booking.allocation || uid == booking.request.ns + "/" + booking.request.name) return false;
+  return booking.stage != Booking::Stage::kReserved || is_proposed(candidate, uid);
+}
+
 /// The proposed pods that are not on the books here, so that only kube-scheduler knows what they hold; each once.
-std::vector<Victim> strangers(const PreemptionCandidate& candidate, std::int32_t below, const BoundPods& bound) {
+std::vector<Victim> strangers(const PreemptionCandidate& candidate, std::int32_t below, const Bookings& bookings) {
   std::vector<Victim> all;
   std::set<std::string_view> seen;
   for (const ProposedVictim& victim : candidate.victims) {
     if (victim.uid.empty() || !seen.insert(victim.uid).second) continue;
-    const BoundPod* known = bound.find(victim.uid);
+    const Booking* known = bookings.find(victim.uid);
     if (known != nullptr && known->node == candidate.node && known->allocation) continue;
     Victim stranger{std::string(victim.uid)};
     if (known != nullptr) {
-      stranger.priority = known->priority;
+      stranger.priority = known->request.priority;
     } else if (victim.priority) {
       stranger.priority = *victim.priority;
     }
@@ -78,55 +89,56 @@ bool Handlers::has_fitting_node(const PreemptionQuestion& question, ShapeId shap
 std::vector<NodeVictims> Handlers::preempt(const PreemptionQuestion& question) {
   const PodQuestion& pod = question.pod;
   std::vector<NodeVictims> nodes;
-  if (!pod.preempts || !pod.invalid.empty() || bound_.find(pod.pod.uid) != nullptr) return nodes;
+  if (!pod.preempts || !pod.invalid.empty() || find_bound(pod.pod.uid) != nullptr) return nodes;
   if (pod.unmanaged()) {
     for (const PreemptionCandidate& candidate : question.args.candidates) nodes.push_back(as_proposed(candidate));
     return nodes;
   }
-  const ShapeId shape = cluster_.intern(pod.pod);
-  if (pod.decisive && has_fitting_node(question, shape)) return nodes;
-  placement::EvictionBudget budget;
-  for (const PreemptionCandidate& candidate : question.args.candidates) {
-    const auto node = cluster_.find_node(candidate.node);
-    if (!node) continue;
-    NodeVictims victims = victims_on(*node, shape, pod, candidate, budget);
-    // kube-scheduler takes a node without victims for an error.
-    if (!victims.uids.empty()) nodes.push_back(std::move(victims));
-  }
-  return nodes;
+  bookings_.drop_expired(clock_.now());
+  return bookings_.without_reservation(pod.pod.uid, [&] {
+    return bookings_.try_out([&](placement::ClusterState& cluster) {
+      const ShapeId shape = cluster.intern(pod.pod);
+      if (pod.decisive && has_fitting_node(question, shape)) return nodes;
+      placement::EvictionBudget budget;
+      for (const PreemptionCandidate& candidate : question.args.candidates) {
+        NodeVictims victims = victims_on(cluster, shape, pod, candidate, budget);
+        // kube-scheduler takes a node without victims for an error.
+        if (!victims.uids.empty()) nodes.push_back(std::move(victims));
+      }
+      return nodes;
+    });
+  });
 }
 
 /// No victims: the node is no candidate.
-NodeVictims Handlers::victims_on(NodeId node, ShapeId shape, const PodQuestion& pod,
+NodeVictims Handlers::victims_on(placement::ClusterState& cluster, ShapeId shape, const PodQuestion& pod,
                                  const PreemptionCandidate& candidate, placement::EvictionBudget& budget) {
-  std::vector<Victim> victims = strangers(candidate, pod.priority, bound_);
-  const std::int64_t proposed = count_proposed(candidate);
+  const auto node = cluster.find_node(candidate.node);
+  if (!node) return {};
+  const std::int32_t priority = pod.pod.priority;
+  std::vector<Victim> victims = strangers(candidate, priority, bookings_);
   // Budgets are not told, only how many the proposal would violate: as if one budget were over all pods of the node and
   // allowed the others.
-  const std::int64_t allowed = std::max<std::int64_t>(0, proposed - candidate.pdb_violations);
-  EvictionQuestion question{shape, pod.priority, node, {}, {}};
+  const std::int64_t allowed = std::max<std::int64_t>(0, count_proposed(candidate) - candidate.pdb_violations);
+  EvictionQuestion question{shape, priority, *node, {}, {}};
   if (candidate.pdb_violations > 0) question.budgets = {allowed - static_cast<std::int64_t>(victims.size())};
-  const auto is_proposed = [&](const std::string& uid) {
-    return std::any_of(candidate.victims.begin(), candidate.victims.end(),
-                       [&](const ProposedVictim& victim) { return victim.uid == uid; });
-  };
-  std::vector<const BoundPod*> here;
-  for (const BoundPod* known : bound_.on_node(candidate.node)) {
-    if (!known->allocation || known->priority >= pod.priority) continue;
-    here.push_back(known);
-    question.pods.push_back({*known->allocation, known->priority,
-                             known->start ? std::max<Nanoseconds>(0, clock_.now() - *known->start) : 0,
-                             is_proposed(known->uid), std::vector<std::uint32_t>(question.budgets.size(), 0)});
-  }
+  std::vector<Victim> here;
+  bookings_.for_each_on(candidate.node, [&](const std::string& uid, const Booking& booking) {
+    if (booking.request.priority >= priority || !can_be_victim(uid, booking, candidate)) return;
+    here.push_back({uid, booking.request.priority});
+    question.pods.push_back({*booking.allocation, booking.request.priority,
+                             booking.started ? std::max<Nanoseconds>(0, clock_.since_1970() - *booking.started) : 0,
+                             is_proposed(candidate, uid), std::vector<std::uint32_t>(question.budgets.size(), 0)});
+  });
 
-  const std::optional<Eviction> found = placement::cheapest_eviction(cluster_, question, budget);
+  const std::optional<Eviction> found = placement::cheapest_eviction(cluster, question, budget);
   if (!found) return {};
   // Where nothing is missing for us, kube-scheduler has reasons that we do not see.
   const bool all_proposed = found->victims.empty();
   for (std::size_t i = 0; all_proposed && i < here.size(); ++i) {
-    if (question.pods[i].proposed) victims.push_back({here[i]->uid, here[i]->priority});
+    if (question.pods[i].proposed) victims.push_back(here[i]);
   }
-  for (const std::size_t victim : found->victims) victims.push_back({here[victim]->uid, here[victim]->priority});
+  for (const std::size_t victim : found->victims) victims.push_back(here[victim]);
   // kube-scheduler takes the first for the one of the highest priority.
   std::stable_sort(victims.begin(), victims.end(),
                    [](const Victim& a, const Victim& b) { return a.priority > b.priority; });

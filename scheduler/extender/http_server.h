@@ -5,15 +5,29 @@
 #include <string>
 
 #include "scheduler/base/result.h"
+#include "scheduler/base/units.h"
 #include "scheduler/extender/endpoint.h"
 #include "scheduler/extender/service.h"
 
 namespace mortise::extender {
 
+class Readiness;
+class TlsContext;
+
 struct ServerOptions {
   std::size_t max_request_bytes = std::size_t{256} << 20;
-  std::size_t max_connections = 512;  ///< beyond, new ones wait; each has a thread
-  bool allow_bind = false;            ///< serve bind on an address that is not loopback, too
+  std::size_t max_connections = 1280;       ///< each has a thread; more are answered 503
+  std::size_t max_verbs = 0;                ///< filters and prioritizes at once; 0: twice the number of processors
+  Nanoseconds verb_patience = 1 * kSecond;  ///< how long one may wait for its turn before it is answered 503
+  bool allow_bind = false;                  ///< serve bind on an address that is not loopback, too
+  const TlsContext* tls = nullptr;          ///< null: in the clear; must outlive the server
+  const Readiness* readiness = nullptr;     ///< null: always ready; must outlive the server
+  Metrics* metrics = nullptr;               ///< null: not counted; must outlive the server
+};
+
+struct AdminOptions {
+  const Readiness* readiness = nullptr;  ///< null: always ready; must outlive the server
+  Metrics* metrics = nullptr;            ///< null: not counted; must outlive the server
 };
 
 /// One listening socket and the threads that serve it.
@@ -23,21 +37,23 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> start_scheduler(Service& service, const Endpoint& at,
                                                              const ServerOptions& options);
   /// GET /healthz, /readyz and /metrics.
-  static Result<std::unique_ptr<HttpServer>> start_admin(Service& service, const Endpoint& at);
+  static Result<std::unique_ptr<HttpServer>> start_admin(Service& service, const Endpoint& at,
+                                                         const AdminOptions& options = {});
 
-  /// Stops.
+  /// Stops without waiting for requests under way.
   ~HttpServer();
 
   /// `ADDR:PORT` as bound.
   std::string address() const;
-  /// Takes no more requests, finishes those being answered, closes every connection. Safe to call twice.
-  void stop();
+  /// Takes no more requests, lets those that have begun end within `grace`, closes every connection. Safe to call
+  /// twice.
+  void stop(Nanoseconds grace);
 
  private:
-  class Listener;
-  explicit HttpServer(std::unique_ptr<Listener> listener);
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
 
-  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace mortise::extender

@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,9 +13,12 @@
 #include "scheduler/extender/endpoint.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/http_server.h"
+#include "scheduler/extender/live.h"
 #include "scheduler/extender/metrics.h"
+#include "scheduler/extender/readiness.h"
 #include "scheduler/extender/service.h"
 #include "scheduler/extender/startup.h"
+#include "scheduler/extender/tls.h"
 #include "scheduler/placement/policy.h"
 
 namespace {
@@ -23,10 +28,15 @@ using namespace mortise::extender;
 
 struct Options {
   StartOptions start;
+  LiveOptions live;
   std::string listen = "127.0.0.1:8888";
   std::string admin = "127.0.0.1:8889";
   bool allow_bind = false;
   std::size_t max_request_mib = 256;
+  std::size_t max_connections = 1280;
+  std::size_t max_verbs = 0;
+  std::int64_t shutdown_grace = 10;
+  TlsFiles tls;
 };
 
 int refuse(const std::string& why) {
@@ -50,8 +60,13 @@ std::string check_seed(const std::string& text) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--cluster", options.start.cluster,
-                 "Nodes to serve: openb node CSV, or a Kubernetes List (JSON, YAML)")
-      ->required();
+                 "Serve these nodes, without a cluster: openb node CSV, or a Kubernetes List (JSON, YAML)");
+  CLI::Option* kubeconfig = app.add_option(
+      "--kubeconfig", options.live.kubeconfig,
+      "Serve the cluster of this file. Without it and --cluster: the cluster whose pod this program runs in");
+  kubeconfig->excludes(app.get_option("--cluster"));
+  app.add_option("--context", options.live.context, "Context of the kubeconfig; default: its current one")
+      ->needs(kubeconfig);
   app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
   app.add_option("--seed", options.start.seed, "Of ranks and random choices")
@@ -67,49 +82,146 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--max-request-mib", options.max_request_mib, "Larger requests are refused")
       ->check(CLI::Range(1, 2048))
       ->capture_default_str();
+  app.add_option("--max-connections", options.max_connections, "Of kube-scheduler at once; more are answered 503")
+      ->check(CLI::Range(1, 32768))
+      ->capture_default_str();
+  app.add_option("--max-verbs", options.max_verbs,
+                 "Filters and prioritizes worked on at once; others wait, at most 1 s. 0: twice the processors")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--shutdown-grace", options.shutdown_grace, "Seconds that running requests may take at the end")
+      ->check(CLI::Range(0, 3600))
+      ->capture_default_str();
+  CLI::Option* cert = app.add_option("--tls-cert", options.tls.certificate, "PEM certificate: --listen speaks HTTPS");
+  CLI::Option* key = app.add_option("--tls-key", options.tls.key, "Its PEM key");
+  cert->needs(key);
+  key->needs(cert);
+  app.add_option("--tls-client-ca", options.tls.client_ca, "PEM CAs: clients must have a certificate of one of them")
+      ->needs(cert);
 }
 
-Nanoseconds since_1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+/// Loads the certificate, and again when its files change.
+class Certificates {
+ public:
+  /// What is wrong with the files; nothing is done when none are given.
+  Status load(const TlsFiles& files, Metrics& metrics) {
+    metrics_ = &metrics;
+    if (files.certificate.empty()) return ok_status();
+    Result<std::unique_ptr<TlsContext>> loaded = TlsContext::load(files);
+    if (!loaded.ok()) return loaded.error();
+    context_ = *std::move(loaded);
+    metrics_->set_tls(true, context_->expires());
+    return ok_status();
+  }
+  const TlsContext* context() const { return context_.get(); }
+
+  void reload() {
+    if (context_) report(context_->reload());
+  }
+  void reload_if_changed() {
+    const auto changed = context_ ? context_->reload_if_changed() : std::nullopt;
+    if (changed) report(*changed);
+  }
+
+ private:
+  void report(const Status& outcome) {
+    metrics_->set_tls(outcome.ok(), context_->expires());
+    std::fprintf(stderr, "%s\n",
+                 outcome.ok() ? "note: the certificate was read again"
+                              : ("warning: the certificate in use is kept: " + outcome.message()).c_str());
+  }
+
+  Metrics* metrics_ = nullptr;
+  std::unique_ptr<TlsContext> context_;
+};
+
+/// Tells what the watches found. What is known stays valid while they are interrupted: once synced, always synced.
+void look_after(Live& live, Readiness& readiness) {
+  const std::string waiting_for = live.waiting_for();
+  if (waiting_for.empty()) {
+    readiness.set_met(Readiness::Condition::kSynced);
+  } else {
+    readiness.set_unmet(Readiness::Condition::kSynced, waiting_for);
+  }
+  for (const std::string& note : live.new_notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
 /// Until SIGTERM or SIGINT, which every thread started from here on leaves to this one.
-void wait_for_stop(const sigset_t& stop_signals) {
-  int received = 0;
-  sigwait(&stop_signals, &received);
+void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Readiness& readiness) {
+  constexpr timespec kLookAgain{5, 0};
+  constexpr timespec kLookSoon{0, 100'000'000};
+  for (;;) {
+    if (live != nullptr) look_after(*live, readiness);
+    const bool soon = !readiness.obstacle().empty();
+    const int received = sigtimedwait(&signals, nullptr, soon ? &kLookSoon : &kLookAgain);
+    if (received == SIGTERM || received == SIGINT) return;
+    if (received == SIGHUP) {
+      certificates.reload();
+    } else {
+      certificates.reload_if_changed();
+    }
+  }
+}
+
+Result<std::unique_ptr<Live>> prepare_live(const Options& options, LoadedCluster& cluster, const Clock& clock) {
+  LiveOptions live = options.live;
+  live.catalogue = options.start.catalogue;
+  live.seed = options.start.seed;
+  Result<std::unique_ptr<Live>> prepared = Live::prepare(live, *cluster.state, *cluster.bookings, clock);
+  if (prepared.ok() || !options.live.kubeconfig.empty()) return prepared;
+  return Error{"no --cluster and no --kubeconfig, and " + prepared.message()};
 }
 
 int serve(const Options& options) {
-  sigset_t stop_signals;
-  sigemptyset(&stop_signals);
-  sigaddset(&stop_signals, SIGTERM);
-  sigaddset(&stop_signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const Result<Endpoint> listen_at = parse_endpoint(options.listen);
   if (!listen_at.ok()) return refuse("--listen: " + listen_at.message());
   const Result<Endpoint> admin_at = parse_endpoint(options.admin);
   if (!admin_at.ok()) return refuse("--admin: " + admin_at.message());
-  const Result<LoadedCluster> cluster = load(options.start);
+  Result<LoadedCluster> cluster = load(options.start);
   if (!cluster.ok()) return refuse(cluster.message());
   for (const std::string& note : cluster->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
 
   const SteadyClock clock;
   Metrics metrics;
-  Handlers handlers(*cluster->engine, *cluster->state, clock);
-  for (BoundPod& pod : bound_pods(*cluster, clock.now(), since_1970())) handlers.adopt(std::move(pod));
-  Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock);
+  Certificates certificates;
+  if (const Status loaded = certificates.load(options.tls, metrics); !loaded.ok()) return refuse(loaded.message());
+  std::unique_ptr<Live> live;
+  if (options.start.cluster.empty()) {
+    Result<std::unique_ptr<Live>> prepared = prepare_live(options, *cluster, clock);
+    if (!prepared.ok()) return refuse(prepared.message());
+    live = *std::move(prepared);
+  }
+  Handlers handlers(*cluster->engine, *cluster->bookings, clock, live ? Live::kReserveFor : 0,
+                    live ? live->waiting() : Handlers::Waiting());
+  Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr);
+
+  // A file is read whole before anything is served, and nobody else serves it.
+  Readiness readiness;
+  if (!live) readiness.set_met(Readiness::Condition::kSynced);
+  readiness.set_met(Readiness::Condition::kLeader);
 
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
-                                     .allow_bind = options.allow_bind};
+                                     .max_connections = options.max_connections,
+                                     .max_verbs = options.max_verbs,
+                                     .allow_bind = options.allow_bind,
+                                     .tls = certificates.context(),
+                                     .readiness = &readiness,
+                                     .metrics = &metrics};
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
-  const auto admin = HttpServer::start_admin(service, *admin_at);
+  const auto admin = HttpServer::start_admin(service, *admin_at, {.readiness = &readiness, .metrics = &metrics});
   if (!admin.ok()) return refuse(admin.message());
   std::printf("listening on %s\nadmin on %s\n", (*scheduler)->address().c_str(), (*admin)->address().c_str());
   std::fflush(stdout);
-  wait_for_stop(stop_signals);
+  if (live) live->start(service.mutex());
+  wait_for_stop(signals, certificates, live.get(), readiness);
+  readiness.set_unmet(Readiness::Condition::kServing, "shutting down");
+  (*scheduler)->stop(options.shutdown_grace * kSecond);
   return 0;
 }
 

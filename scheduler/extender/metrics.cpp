@@ -14,6 +14,8 @@ namespace mortise::extender {
 namespace {
 
 constexpr std::array<std::string_view, kVerbCount> kVerbs = {"filter", "prioritize", "bind", "preempt"};
+constexpr std::array<std::string_view, 2> kSides = {"scheduler", "admin"};
+constexpr std::array<std::string_view, 2> kShortages = {"connections", "verbs"};
 constexpr std::array<std::string_view, 5> kOutcomes = {"placed", "rejected", "unmanaged", "invalid", "bound"};
 
 /// From a warm answer about a few nodes to the scheduler's default timeout.
@@ -30,6 +32,10 @@ struct Metrics::Impl {
   std::array<prometheus::Counter*, kOutcomes.size()> outcomes{};
   std::array<prometheus::Counter*, placement::kReasonCount> rejections{};
   prometheus::Counter* refused = nullptr;
+  std::array<prometheus::Gauge*, kSides.size()> connections{};
+  std::array<std::array<prometheus::Counter*, kShortages.size()>, kSides.size()> unavailable{};
+  prometheus::Family<prometheus::Gauge>* certificate = nullptr;
+  prometheus::Family<prometheus::Counter>* reload_errors = nullptr;
   prometheus::Gauge* nodes = nullptr;
   prometheus::Gauge* gpus = nullptr;
   prometheus::Gauge* gpus_used = nullptr;
@@ -42,6 +48,7 @@ struct Metrics::Impl {
     return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
   }
   void add_requests();
+  void add_serving();
   void add_decisions();
 };
 
@@ -74,9 +81,32 @@ void Metrics::Impl::add_decisions() {
                  .Add({});
 }
 
+void Metrics::Impl::add_serving() {
+  auto& open = prometheus::BuildGauge()
+                   .Name("mortise_http_connections")
+                   .Help("Connections served now, by listener.")
+                   .Register(registry);
+  auto& unserved = counter("mortise_http_unavailable_total",
+                           "Connections and requests answered 503, by listener and what there was too much of.");
+  for (std::size_t side = 0; side < kSides.size(); ++side) {
+    const std::string name(kSides[side]);
+    connections[side] = &open.Add({{"listener", name}});
+    for (std::size_t cause = 0; cause < kShortages.size(); ++cause) {
+      unavailable[side][cause] = &unserved.Add({{"listener", name}, {"cause", std::string(kShortages[cause])}});
+    }
+  }
+  certificate = &prometheus::BuildGauge()
+                     .Name("mortise_tls_certificate_expiration_timestamp_seconds")
+                     .Help("When the certificate of the scheduler's listener ends, in Unix time.")
+                     .Register(registry);
+  reload_errors = &counter("mortise_tls_reload_errors_total",
+                           "Changed certificate, key or CA files that could not be used; the old ones stay in use.");
+}
+
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   impl_->add_requests();
   impl_->add_decisions();
+  impl_->add_serving();
   impl_->nodes = impl_->gauge("mortise_cluster_nodes", "Nodes known.");
   impl_->gpus = impl_->gauge("mortise_cluster_gpus", "GPUs of the nodes known.");
   impl_->gpus_used = impl_->gauge("mortise_cluster_gpus_used", "GPUs held by pods, shares counted as parts.");
@@ -100,6 +130,19 @@ void Metrics::count_filter(const FilterAnswer& answer) {
     impl_->rejections[static_cast<std::size_t>(answer.main_reason)]->Increment();
   }
   if (answer.refused) impl_->refused->Increment();
+}
+
+void Metrics::count_connections(ListenerSide side, int by) {
+  impl_->connections[static_cast<std::size_t>(side)]->Increment(by);
+}
+
+void Metrics::count_unavailable(ListenerSide side, Shortage cause) {
+  impl_->unavailable[static_cast<std::size_t>(side)][static_cast<std::size_t>(cause)]->Increment();
+}
+
+void Metrics::set_tls(bool reloaded, std::int64_t expires) {
+  impl_->certificate->Add({}).Set(static_cast<double>(expires));
+  impl_->reload_errors->Add({}).Increment(reloaded ? 0 : 1);
 }
 
 void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmentation) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,11 @@ namespace mortise::extender {
 enum class Verb { kFilter, kPrioritize, kBind, kPreempt };
 inline constexpr int kVerbCount = 4;
 
+/// Which of our two listening sockets.
+enum class ListenerSide { kScheduler, kAdmin };
+/// Why a client was answered 503.
+enum class Shortage { kConnections, kVerbs };
+
 /// Prometheus metrics of the extender. Thread-safe.
 class Metrics {
  public:
@@ -20,6 +26,10 @@ class Metrics {
 
   void count_request(Verb verb, bool ok, Nanoseconds took);
   void count_filter(const FilterAnswer& answer);
+  void count_connections(ListenerSide side, int by);
+  void count_unavailable(ListenerSide side, Shortage cause);
+  /// Adds the series of TLS. `expires` is in Unix seconds.
+  void set_tls(bool reloaded, std::int64_t expires);
   /// `fragmentation` is in milli-GPU.
   void set_cluster(const placement::ClusterTotals& totals, double fragmentation);
   /// The text exposition format, version 0.0.4.

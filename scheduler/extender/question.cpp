@@ -37,7 +37,7 @@ Result<PodQuestion> read_pod(std::string_view json) {
   question.pod.ns = pod->ns;
   question.pod.name = pod->name;
   question.pod.uid = pod->uid;
-  question.priority = pod->priority;
+  question.pod.priority = pod->priority;
   question.preempts = pod->preemption_policy != "Never";
   read_mode(*pod, question);
   if (!question.invalid.empty()) question.invalid = answer_text("InvalidRequest: " + question.invalid);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -19,7 +18,6 @@ struct PodQuestion {
   placement::PodRequest pod;  ///< names are set even when `invalid` is not empty
   std::string invalid;        ///< why no node can ever take the pod; empty: the request is sound
   bool decisive = true;
-  std::int32_t priority = 0;
   bool preempts = true;  ///< false: preemptionPolicy Never
   ExtenderArgs args;
 

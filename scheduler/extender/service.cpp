@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "scheduler/extender/wire.h"
+#include "scheduler/kube/objects/assigned_devices.h"
 
 namespace mortise::extender {
 namespace {
@@ -68,12 +69,30 @@ Reply Service::bind(std::string body) {
   const Nanoseconds start = clock_.now();
   const Result<BindingArgs> args = read_binding_args(body);
   if (!args.ok()) return finish(Verb::kBind, start, false, error_reply(Verb::kBind, args.message()));
-  std::string error;
+  const std::string error = bind_and_tell(*args);
+  return finish(Verb::kBind, start, error.empty(), error_reply(Verb::kBind, error));
+}
+
+/// The Binding is sent without the mutex: many may be on their way.
+std::string Service::bind_and_tell(const BindingArgs& args) {
+  Handlers::BindStart start;
   {
     const std::lock_guard lock(mutex_);
-    error = handlers_.bind(*args);
+    start = handlers_.start_bind(args);
   }
-  return finish(Verb::kBind, start, error.empty(), error_reply(Verb::kBind, error));
+  if (!start.error.empty() || start.done) return start.error;
+  BindResult result{BindResult::State::kBound, ""};
+  if (binder_ != nullptr) {
+    kube::Binding binding{args.pod_namespace, args.pod_name, args.pod_uid, args.node, {}};
+    if (!start.devices.empty()) {
+      binding.annotations.emplace(kube::kAssignedDevicesAnnotation,
+                                  kube::assigned_devices_text(split_devices(start.request, start.devices)));
+    }
+    result = binder_->bind(binding);
+  }
+  const std::lock_guard lock(mutex_);
+  handlers_.finish_bind(start.request, args.node, result.state);
+  return result.error;
 }
 
 Reply Service::preempt(std::string body) {

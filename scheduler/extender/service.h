@@ -4,6 +4,7 @@
 #include <string>
 
 #include "scheduler/base/clock.h"
+#include "scheduler/extender/binder.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/metrics.h"
 #include "scheduler/placement/fragmentation.h"
@@ -20,9 +21,18 @@ struct Reply {
 class Service {
  public:
   /// All must outlive the service and be touched by nothing else while it serves.
+  /// `binder` may be null: then a bind is done once it is booked.
   Service(Handlers& handlers, const placement::ClusterState& cluster, placement::FragmentationMeter& fragmentation,
-          Metrics& metrics, const Clock& clock)
-      : handlers_(handlers), cluster_(cluster), fragmentation_(fragmentation), metrics_(metrics), clock_(clock) {}
+          Metrics& metrics, const Clock& clock, Binder* binder = nullptr)
+      : handlers_(handlers),
+        cluster_(cluster),
+        fragmentation_(fragmentation),
+        metrics_(metrics),
+        clock_(clock),
+        binder_(binder) {}
+
+  /// Guards the handlers and all below them; for others who change the cluster.
+  std::mutex& mutex() { return mutex_; }
 
   Reply filter(std::string body);
   Reply prioritize(std::string body);
@@ -35,6 +45,7 @@ class Service {
   std::string metrics_text();
 
  private:
+  std::string bind_and_tell(const BindingArgs& args);
   Reply finish(Verb verb, Nanoseconds start, bool ok, Reply reply);
 
   Handlers& handlers_;
@@ -42,6 +53,7 @@ class Service {
   placement::FragmentationMeter& fragmentation_;
   Metrics& metrics_;
   const Clock& clock_;
+  Binder* binder_;
   std::mutex mutex_;
 };
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "scheduler/kube/objects/bound_pods.h"
 #include "scheduler/placement/policy.h"
 #include "traces/formats.h"
 #include "traces/synth.h"
@@ -37,7 +38,8 @@ Result<placement::TypicalPods> typical_pods(const std::string& file, placement::
 }  // namespace
 
 Result<LoadedCluster> load(const StartOptions& options) {
-  Result<kube::ClusterFile> file = kube::load_cluster_file(options.cluster, {.catalogue = options.catalogue});
+  Result<kube::ClusterFile> file = kube::ClusterFile{};
+  if (!options.cluster.empty()) file = kube::load_cluster_file(options.cluster, {.catalogue = options.catalogue});
   if (!file.ok()) return file.error();
   std::optional<kube::NodeRanks> ranks;
   if (!options.node_rank.empty()) {
@@ -45,8 +47,8 @@ Result<LoadedCluster> load(const StartOptions& options) {
     if (!read.ok()) return read.error();
     ranks = *std::move(read);
   }
-  std::vector<AllocationId> held;
-  auto state = kube::build_cluster(*file, ranks ? &*ranks : nullptr, options.seed, &held);
+  const std::vector<kube::BoundPod> pods = std::exchange(file->pods, {});
+  auto state = kube::build_cluster(*file, ranks ? &*ranks : nullptr, options.seed);
   if (!state.ok()) return Error{options.cluster + ": " + state.message()};
   const auto typical = typical_pods(options.typical, **state);
   if (!typical.ok()) return typical.error();
@@ -55,25 +57,17 @@ Result<LoadedCluster> load(const StartOptions& options) {
 
   LoadedCluster loaded;
   loaded.state = *std::move(state);
+  loaded.bookings = std::make_unique<Bookings>(*loaded.state);
+  for (const std::size_t i : kube::booking_order(pods)) {
+    placement::PodRequest request = pods[i].request;
+    if (request.uid.empty()) request.uid = request.ns + "/" + request.name;
+    loaded.bookings->bound(request, pods[i].node, pods[i].devices);
+    if (pods[i].start) loaded.bookings->started(request.uid, *pods[i].start);
+  }
   loaded.engine = std::make_unique<placement::Engine>(*loaded.state, *std::move(policy), options.seed);
   loaded.fragmentation = std::make_unique<placement::FragmentationMeter>(*loaded.state, *typical);
-  loaded.bound = std::move(file->pods);
-  loaded.held = std::move(held);
   loaded.notes = std::move(file->notes);
   return loaded;
-}
-
-std::vector<BoundPod> bound_pods(const LoadedCluster& cluster, Nanoseconds now, Nanoseconds since_1970) {
-  std::vector<BoundPod> pods;
-  pods.reserve(cluster.bound.size());
-  for (std::size_t i = 0; i < cluster.bound.size(); ++i) {
-    const kube::BoundPod& pod = cluster.bound[i];
-    const placement::PodRequest& request = pod.request;
-    BoundPod& out = pods.emplace_back(
-        BoundPod{request.uid, request.ns, request.name, pod.node, cluster.held[i], pod.priority, std::nullopt});
-    if (pod.start) out.start = now - (since_1970 - *pod.start);
-  }
-  return pods;
 }
 
 }  // namespace mortise::extender

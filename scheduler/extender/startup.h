@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scheduler/base/result.h"
-#include "scheduler/extender/bound_pods.h"
+#include "scheduler/extender/bookings.h"
 #include "scheduler/kube/objects/cluster_file.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/engine.h"
@@ -16,7 +16,7 @@ namespace mortise::extender {
 
 /// Where the cluster and the policy come from.
 struct StartOptions {
-  std::string cluster;                      ///< see kube::load_cluster_file
+  std::string cluster;                      ///< see kube::load_cluster_file; empty: a cluster without nodes
   std::string policy = "fgd:tie=best-fit";  ///< see placement::make_policy
   std::uint64_t seed = 1;
   std::string node_rank;  ///< file; empty: from the seed
@@ -29,15 +29,11 @@ struct LoadedCluster {
   std::unique_ptr<placement::ClusterState> state;
   std::unique_ptr<placement::Engine> engine;
   std::unique_ptr<placement::FragmentationMeter> fragmentation;
-  std::vector<kube::BoundPod> bound;  ///< pods that hold their place already
-  std::vector<AllocationId> held;     ///< what each of them holds
-  std::vector<std::string> notes;     ///< what was skipped and why, one line each
+  std::unique_ptr<Bookings> bookings;  ///< with the pods that hold their place already
+  std::vector<std::string> notes;      ///< what was skipped and why, one line each
 };
 
 /// An error is one line that names the file or option.
 Result<LoadedCluster> load(const StartOptions& options);
-
-/// The pods that hold their place, as the handlers know them. `now` on their clock is `since_1970` by the calendar.
-std::vector<BoundPod> bound_pods(const LoadedCluster& cluster, Nanoseconds now, Nanoseconds since_1970);
 
 }  // namespace mortise::extender

@@ -19,13 +19,12 @@ topology::ContainerRole role_of(ContainerKind kind) {
   return topology::ContainerRole::kApp;
 }
 
-/// Shares of a GPU are not devices of kubelet's: what hands them out does not take part in alignment.
 topology::ContainerAsk ask_of(const ContainerAsk& container) {
   topology::ContainerAsk ask;
   ask.name = container.name;
   ask.role = role_of(container.kind);
   ask.cpu = container.cpu;
-  if (container.gpus > 0 && container.gpu_milli == kWholeGpu) ask.devices.push_back({0, container.gpus});
+  if (container.kubelet_gpus) ask.devices.push_back({0, container.gpus});
   if (container.memory > 0) ask.memory.push_back({0, container.memory});
   return ask;
 }
@@ -37,7 +36,7 @@ std::vector<std::int64_t> key_of(const PodAlignment& alignment) {
   for (const topology::ContainerAsk& container : ask.containers) {
     key.push_back(static_cast<std::int64_t>(container.role));
     key.push_back(container.cpu);
-    key.push_back(container.devices.empty() ? 0 : container.devices.front().count);
+    key.push_back(container.devices.empty() ? -1 : container.devices.front().count);
     key.push_back(container.memory.empty() ? 0 : container.memory.front().size);
   }
   return key;
@@ -48,14 +47,19 @@ std::vector<std::int64_t> key_of(const PodAlignment& alignment) {
 PodAlignment alignment_of(const PodRequest& pod) {
   PodAlignment alignment;
   alignment.at_least = pod.topology_policy;
-  alignment.nvlink_required = pod.nvlink == NvlinkWish::kRequired;
-  alignment.gpus = pod.gpu_milli == kWholeGpu ? pod.gpus : 0;
+  alignment.nvlink_required = pod.nvlink == NvlinkWish::kRequired && pod.gpus > 1;
   alignment.ask.qos = pod.qos;
   alignment.ask.pod_level_resources = pod.pod_level_resources;
   for (const ContainerAsk& container : pod.asks) alignment.ask.containers.push_back(ask_of(container));
   if (pod.asks.empty()) {
-    alignment.ask.containers.push_back(ask_of({"", ContainerKind::kApp, pod.cpu, pod.memory, pod.gpus, pod.gpu_milli}));
+    const bool whole = pod.gpus > 0 && pod.gpu_milli == kWholeGpu;
+    alignment.ask.containers.push_back(
+        ask_of({"", ContainerKind::kApp, pod.cpu, pod.memory, pod.gpus, pod.gpu_milli, whole}));
   }
+  alignment.gpus =
+      static_cast<std::int32_t>(topology::pod_total(alignment.ask, [](const topology::ContainerAsk& container) {
+        return container.devices.empty() ? 0 : container.devices.front().count;
+      }));
   return alignment;
 }
 

@@ -21,7 +21,7 @@ struct PodAlignment {
   /// mortise.dev/topology-policy: at least what kubelet does under this policy; none: nothing is asked.
   topology::TopologyPolicy at_least = topology::TopologyPolicy::kNone;
   bool nvlink_required = false;
-  std::int32_t gpus = 0;  ///< whole GPUs, of the pod at one time
+  std::int32_t gpus = 0;  ///< that kubelet hands out, of the pod at one time; shares come from elsewhere
   topology::PodAsk ask;   ///< as kubelet's managers see it; GPUs are resource 0, memory type 0
 
   /// Whether the pod itself wants a guarantee, whatever kubelet does.

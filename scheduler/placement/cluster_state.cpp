@@ -187,8 +187,8 @@ void ClusterState::count_kind(NodeEntry& node, const PodShape& shape, int sign, 
   state.kinds = count > 0 ? state.kinds | kind : state.kinds & ~kind;
 }
 
-NodeInsides::HeldHere ClusterState::held_here(const Allocation& allocation, const PodShape& shape) {
-  return {allocation.holds, gpu_mask(allocation.devices), shape.is_share()};
+NodeInsides::HeldHere ClusterState::held_here(const Allocation& allocation, const PodShape& shape) const {
+  return {allocation.holds, gpu_mask(allocation.devices), insides_.is_foreign(shape)};
 }
 
 BeliefId ClusterState::believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign,

@@ -149,7 +149,7 @@ class ClusterState {
   static void charge(const PodShape& shape, const DeviceSet& devices, int sign, NodeState& state);
   /// Books the allocation on its node: sign -1 takes, +1 gives back.
   void book(const Allocation& allocation, int sign);
-  static NodeInsides::HeldHere held_here(const Allocation& allocation, const PodShape& shape);
+  NodeInsides::HeldHere held_here(const Allocation& allocation, const PodShape& shape) const;
   BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign, TopologyId topology);
   void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
   void after_mutation();

@@ -32,7 +32,8 @@ constexpr std::array<ReasonInfo, kReasonCount> kReasons = {{
     {Reason::kGpuModel, "GpuModel", "GpuModel: the node's GPU model is not allowed", true},
     {Reason::kTopologyUnknown, "TopologyUnknown", "TopologyAffinity: the node's topology is not known", true},
     {Reason::kTopologyNever, "TopologyNever",
-     "TopologyAffinity: the node policy cannot guarantee what the pod asks even on the empty node", true},
+     "TopologyAffinity: kubelet does not admit the pod, or cannot guarantee what it asks, even on the empty node",
+     true},
     {Reason::kNodeTooSmall, "NodeTooSmall", "NodeTooSmall: the node has less CPU, memory or pods than asked for", true},
     {Reason::kInvalidRequest, "InvalidRequest", "InvalidRequest: the request cannot be met by any node", true},
 }};

@@ -189,7 +189,7 @@ Holds NodeInsides::unknown_devices(const NodeTopology& node, const PodAlignment&
 HoldsId NodeInsides::holds(const Machine& machine, const NodeState& state, const PodShape& pod,
                            const DeviceSet& devices, Knowledge knowledge) {
   const NodeTopology* node = topology(machine.topology);
-  if (node == nullptr || pod.alignment == AlignmentId{} || pod.is_share()) return {};
+  if (node == nullptr || pod.alignment == AlignmentId{} || is_foreign(pod)) return {};
   const PodAlignment& alignment = alignments_.at(pod.alignment);
   const GpuMask gpus = gpu_mask(devices);
   if (knowledge == Knowledge::kUnknown) {
@@ -215,8 +215,20 @@ HoldsId NodeInsides::holds(const Machine& machine, const NodeState& state, const
   return beliefs_.intern(may);
 }
 
+bool NodeInsides::is_foreign(const PodShape& pod) const {
+  return pod.is_share() || (pod.gpus > 0 && alignments_.at(pod.alignment).gpus == 0);
+}
+
 BeliefId NodeInsides::believe(TopologyId id, std::vector<HeldHere> pods) {
-  if (std::all_of(pods.begin(), pods.end(), [](const HeldHere& pod) { return pod.holds == HoldsId{}; })) return {};
+  const bool ours = topology(id)->enforced();
+  if (std::all_of(pods.begin(), pods.end(),
+                  [&](const HeldHere& pod) { return pod.holds == HoldsId{} && (ours || !pod.foreign); })) {
+    return {};
+  }
+  // Kubelet may hand out the GPUs of foreign pods once more: what it will do with the others follows from nothing here.
+  if (!ours && std::any_of(pods.begin(), pods.end(), [](const HeldHere& pod) { return pod.foreign; })) {
+    return beliefs_.intern(Belief{{}, false, false});
+  }
   std::sort(pods.begin(), pods.end());
   if (known_beliefs_.size() >= kMaxRemembered) known_beliefs_.clear();
   const auto [entry, added] = known_beliefs_.try_emplace({id, std::move(pods)}, BeliefId{});
@@ -232,7 +244,7 @@ BeliefId NodeInsides::believe(TopologyId id, std::vector<HeldHere> pods) {
     } else {
       holds = &beliefs_.holds(pod.holds);
     }
-    held.push_back({holds, pod.share});
+    held.push_back({holds, pod.foreign});
   }
   entry->second = beliefs_.intern(combine(*topology(id), held));
   return entry->second;

@@ -52,11 +52,14 @@ class NodeInsides {
   HoldsId holds(const Machine& machine, const NodeState& state, const PodShape& pod, const DeviceSet& devices,
                 Knowledge knowledge);
 
+  /// Whether something else than kubelet hands out the pod's GPUs.
+  bool is_foreign(const PodShape& pod) const;
+
   /// One pod on a node.
   struct HeldHere {
     HoldsId holds;
-    GpuMask gpus = 0;  ///< the devices on record
-    bool share = false;
+    GpuMask gpus = 0;      ///< the devices on record
+    bool foreign = false;  ///< its GPUs are not handed out by kubelet, which takes them for free
     friend auto operator<=>(const HeldHere&, const HeldHere&) = default;
   };
   /// What the node's pods may hold together.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -38,8 +39,12 @@ int fewest_nodes(NumaMask all, F&& enough) {
 }
 
 /// CPUs in two ranges of one length are the first and second threads of the same cores: Linux numbers them so.
+bool tells_threads(const std::vector<CpuRange>& ranges) {
+  return ranges.size() == 2 && ranges[0].last - ranges[0].first == ranges[1].last - ranges[1].first;
+}
+
 void add_places(const std::vector<CpuRange>& ranges, int numa, int socket, std::vector<CpuPlace>& places) {
-  const bool threads = ranges.size() == 2 && ranges[0].last - ranges[0].first == ranges[1].last - ranges[1].first;
+  const bool threads = tells_threads(ranges);
   for (const CpuRange& range : ranges) {
     for (int cpu = range.first; cpu <= range.last; ++cpu) {
       const int core = threads ? ranges[0].first + (cpu - range.first) : cpu;
@@ -129,6 +134,13 @@ Status NodeTopology::fill_cpus() {
       return Error{"CPU manager static needs the CPUs of NUMA node " + std::to_string(numa.id) +
                    ", which no source tells"};
     }
+    const topology::CpuManagerOptions& options = kubelet().cpu;
+    if (!ranges.empty() && !tells_threads(ranges) && (options.full_pcpus_only || options.distribute_across_cores)) {
+      return Error{
+          "an option of the CPU manager needs to know which CPUs are threads of one core, which no source "
+          "tells for NUMA node " +
+          std::to_string(numa.id)};
+    }
     add_places(ranges, numa.id, numa.socket.value_or(numa.id), places);
   }
   auto layout = topology::CpuLayout::build(places);
@@ -158,10 +170,29 @@ Status NodeTopology::fill_memory() {
   return ok_status();
 }
 
-int NodeTopology::numa_width(GpuMask gpus) const {
+NumaMask NodeTopology::numa_of_cpus(const topology::IndexSet& cpus) const {
+  NumaMask nodes = 0;
+  for (const topology::CpuGroup& numa : empty_.cpus.numas) {
+    if (!(numa.cpus & cpus).empty()) nodes |= topology::numa_bit(numa.id);
+  }
+  return nodes;
+}
+
+int NodeTopology::least_numa_width_of_cpus(std::size_t count) const {
+  std::vector<std::size_t> sizes;
+  for (const topology::CpuGroup& numa : empty_.cpus.numas) sizes.push_back(numa.cpus.count());
+  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  int width = 0;
+  for (std::size_t have = 0; have < count && width < static_cast<int>(sizes.size()); ++width) {
+    have += sizes[static_cast<std::size_t>(width)];
+  }
+  return width;
+}
+
+int NodeTopology::numa_width(GpuMask gpus, NumaMask pinned) const {
   std::vector<NumaMask> each;
-  NumaMask named = 0;
-  bool known = gpus != 0;
+  NumaMask named = pinned;
+  bool known = gpus != 0 || pinned != 0;
   for_each_bit(gpus, [&](int gpu) {
     each.push_back(numa_of(gpu));
     named |= each.back();
@@ -169,6 +200,7 @@ int NodeTopology::numa_width(GpuMask gpus) const {
   });
   if (!known) return 0;
   return fewest_nodes(named, [&](NumaMask nodes) {
+    if ((pinned & ~nodes) != 0) return false;
     return std::all_of(each.begin(), each.end(), [&](NumaMask near) { return (near & nodes) != 0; });
   });
 }

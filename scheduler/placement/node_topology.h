@@ -64,8 +64,11 @@ class NodeTopology {
 
   /// Whether one NUMA node is near all of these GPUs.
   bool on_one_numa(GpuMask gpus) const { return numa_width(gpus) == 1; }
-  /// The fewest NUMA nodes that are near all of these GPUs together; 0 where one says none.
-  int numa_width(GpuMask gpus) const;
+  /// The fewest NUMA nodes, `pinned` among them, that are near all of these GPUs together; 0 where one says none.
+  int numa_width(GpuMask gpus, topology::NumaMask pinned = 0) const;
+  topology::NumaMask numa_of_cpus(const topology::IndexSet& cpus) const;
+  /// The fewest NUMA nodes that have so many CPUs; 0 for none.
+  int least_numa_width_of_cpus(std::size_t count) const;
   /// The least numa_width of any `count` GPUs of the machine; 0 when not known.
   int least_numa_width(int count) const;
   /// Whether the GPUs reach each other over NVLinks among themselves. One GPU does.

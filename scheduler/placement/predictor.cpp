@@ -57,6 +57,12 @@ std::vector<MemoryBlock> memory_of(const PodAlignment& alignment, const std::vec
   return blocks;
 }
 
+NumaMask numa_of_memory(const std::vector<MemoryBlock>& blocks) {
+  NumaMask nodes = 0;
+  for (const MemoryBlock& block : blocks) nodes |= block.numa;
+  return nodes;
+}
+
 /// Gathers what a pod may hold, and whether that is what it asks for.
 class Gatherer {
  public:
@@ -123,11 +129,12 @@ class Gatherer {
     if (alignment_.nvlink_required && alignment_.gpus > 1) {
       if (by_numa_ ? !node_.always_nvlinked(alignment_.gpus) : !node_.nvlinked(hold.gpus)) return false;
     }
-    if (hold.gpus == 0) return true;
-    if (guarantees_ == TopologyPolicy::kSingleNumaNode) return node_.on_one_numa(hold.gpus);
-    if (guarantees_ != TopologyPolicy::kRestricted) return true;
-    const int width = node_.numa_width(hold.gpus);
-    return width != 0 && width <= least_width_;
+    if (guarantees_ != TopologyPolicy::kSingleNumaNode && guarantees_ != TopologyPolicy::kRestricted) return true;
+    const NumaMask pinned = node_.numa_of_cpus(hold.cpus) | numa_of_memory(hold.memory);
+    if (hold.gpus == 0 && pinned == 0) return true;
+    const int width = node_.numa_width(hold.gpus, pinned);
+    if (guarantees_ == TopologyPolicy::kSingleNumaNode) return width == 1;
+    return width != 0 && width <= std::max(least_width_, node_.least_numa_width_of_cpus(hold.cpus.count()));
   }
 
   const NodeTopology& node_;
@@ -166,26 +173,40 @@ Prediction Predictor::predict_in(TopologyId id, const NodeTopology& node, const 
     choices.restart();
     const auto admission = manager_.admit(now, node.kubelet(), alignment.ask, choices.preference());
     if (!admission) return {Reason::kTopologyAffinity, {}};
-    if (!admission->complete) return {node.managed() ? Reason::kTopologyAffinity : Reason::kTopologyState, {}};
+    if (!admission->complete) return too_many(id, node, state, by_numa, alignment);
     for (const topology::Outcome& outcome : admission->outcomes) {
       if (!outcome.admit) return {Reason::kTopologyAffinity, {}};
       gatherer.add(outcome);
     }
   } while (!gatherer.failed() && choices.next());
-  if (choices.too_many()) return {Reason::kTopologyState, {}};
+  if (choices.too_many()) return too_many(id, node, state, by_numa, alignment);
   return gatherer.result();
+}
+
+/// More outcomes than are looked at: those that differ only in GPUs of one NUMA class become one.
+Prediction Predictor::too_many(TopologyId id, const NodeTopology& node, const Hold& state, bool by_numa,
+                               const PodAlignment& alignment) {
+  if (by_numa) return {Reason::kTopologyState, {}};
+  Hold summed = state;
+  summed.gpus = by_numa_class(node, state.gpus);
+  return predict_in(id, node, summed, true, alignment);
 }
 
 Prediction Predictor::of_belief(TopologyId id, const NodeTopology& node, const Belief& belief,
                                 const PodAlignment& alignment) {
   Prediction all;
-  std::set<Hold> options;
+  std::vector<Holds> each;
   for (const Hold& state : belief.states) {
     Prediction one = predict_in(id, node, state, belief.by_numa, alignment);
     if (one.reason != Reason::kNone) return one;
-    all.holds.by_numa = one.holds.by_numa;
+    all.holds.by_numa = all.holds.by_numa || one.holds.by_numa;
     all.holds.complete = all.holds.complete && one.holds.complete;
-    options.insert(one.holds.options.begin(), one.holds.options.end());
+    each.push_back(std::move(one.holds));
+  }
+  std::set<Hold> options;
+  for (const Holds& holds : each) {
+    const Holds alike = all.holds.by_numa ? by_numa_class(node, holds) : holds;
+    options.insert(alike.options.begin(), alike.options.end());
   }
   if (options.size() > kMaxStates) all.holds.complete = false;
   if (all.holds.complete) all.holds.options.assign(options.begin(), options.end());

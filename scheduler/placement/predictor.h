@@ -41,6 +41,8 @@ class Predictor {
     topology::NodeState alike;  // devices of one NUMA class are of one kind
   };
 
+  Prediction too_many(TopologyId id, const NodeTopology& node, const Hold& state, bool by_numa,
+                      const PodAlignment& alignment);
   Prediction of_belief(TopologyId id, const NodeTopology& node, const Belief& belief, const PodAlignment& alignment);
   topology::NodeState& node_in(TopologyId id, const NodeTopology& node, const Hold& state, bool by_numa);
 

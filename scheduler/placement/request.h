@@ -26,6 +26,8 @@ struct ContainerAsk {
   Bytes memory = 0;
   std::int32_t gpus = 0;           ///< devices
   MilliGpu gpu_milli = kWholeGpu;  ///< share of each device, 1..1000
+  /// Names the GPUs that kubelet hands out, be it with 0, which is not the same as no ask: kubelet aligns it.
+  bool kubelet_gpus = false;
 };
 
 /// A container's part of the pod's devices.
@@ -40,6 +42,7 @@ struct PodRequest {
   std::string ns;
   std::string name;
   std::string uid;
+  std::int32_t priority = 0;  ///< who may evict whom; of no meaning for where it fits
   MilliCpu cpu = 0;
   Bytes memory = 0;
   std::int32_t gpus = 0;

@@ -71,6 +71,11 @@ const GpuModel* find_gpu_model(std::string_view text) {
   return found == kModels.end() ? nullptr : found;
 }
 
+const GpuModel& known_or_assumed_model(std::string_view text) {
+  const GpuModel* model = find_gpu_model(text);
+  return model != nullptr ? *model : kAssumedModel;
+}
+
 std::string unknown_model_message(std::string_view text) {
   std::string known;
   for (const GpuModel& model : kModels) known.append(known.empty() ? "" : ", ").append(model.name);

@@ -20,7 +20,7 @@ struct GpuModel {
 std::span<const GpuModel> gpu_models();
 
 /// The row for a model as nvidia-smi, node labels or traces write it ("NVIDIA-A100-SXM4-40GB", "Tesla V100-SXM2-16GB",
-/// "V100M32", "T4"); null when the table has none.
+/// "V100M32", "T4"); null when the table has none, as for an empty text.
 const GpuModel* find_gpu_model(std::string_view text);
 
 /// "unknown GPU model ...; known: ...".
@@ -31,5 +31,8 @@ std::int64_t pcie_mb_per_s(int pcie_gen, LinkClass link);
 
 /// For ranking only, where the model is not known: the most common link speeds.
 inline constexpr GpuModel kAssumedModel = {"", 25000, 18, 4};
+
+/// The row for a model, or the assumed one.
+const GpuModel& known_or_assumed_model(std::string_view text);
 
 }  // namespace mortise::topology

@@ -33,7 +33,8 @@ void fill_numa(Machine& machine, const Machine& more) {
   for (const NumaNode& other : more.numa) {
     NumaNode& node = numa_node(machine, other.id);
     fill(node.socket, other.socket);
-    fill(node.cpus, other.cpus);
+    const bool same_count = !node.cpu_count || !other.cpus || *node.cpu_count == cpu_count(*other.cpus);
+    if (same_count) fill(node.cpus, other.cpus);
     if (!node.cpus) fill(node.cpu_count, other.cpu_count);
     fill(node.memory, other.memory);
     fill(node.memory_of_gpu, other.memory_of_gpu);
@@ -110,10 +111,8 @@ std::string merge_devices(Machine& machine, const Machine& more) {
   const bool same_spread = ours.empty() || theirs.empty() || ours == theirs;
   if (machine.gpus_numbered && more.gpus_numbered && same_indexes(machine, more)) {
     fill_devices(machine, more);
-  } else if (!machine.gpus_numbered && more.gpus_numbered && same_spread) {
-    const std::vector<Gpu> counted = machine.gpus;
+  } else if (!machine.gpus_numbered && more.gpus_numbered && same_spread && !theirs.empty()) {
     take_devices(machine, more);
-    for (std::size_t i = 0; i < counted.size() && theirs.empty(); ++i) machine.gpus[i].numa = {};
   } else {
     fill_models(machine, more);
   }

@@ -19,7 +19,8 @@ constexpr std::array kObjectives{
     ObjectiveInfo{Objective::kTotal, "total", "most bandwidth summed over the pairs of the set"},
     ObjectiveInfo{Objective::kNvidia, "nvidia", "the set that NVIDIA's device plugin prefers"},
 };
-constexpr std::size_t kRanked = 3;  // the objectives that are a number of the set
+// The objectives that are a number of the set come first.
+constexpr auto kRanked = static_cast<std::size_t>(Objective::kNvidia);
 
 // What the name says, then the others: so that no choice between sets of different bandwidth is left to their indices.
 constexpr std::array<SetMerit (*)(const SetValue&), kRanked> kMerits{

@@ -12,10 +12,6 @@
 namespace mortise::topology {
 namespace {
 
-const GpuModel* model_of(const Gpu& gpu) {
-  return gpu.model.empty() ? nullptr : find_gpu_model(gpu.model);
-}
-
 std::int64_t direct_mb_per_s(const GpuModel& a, const GpuModel& b, const PairLink& link, LinkClass pcie) {
   if (link.nvlinks > 0) return link.nvlinks * std::min(a.nvlink_mb_per_s, b.nvlink_mb_per_s);
   return pcie_mb_per_s(std::min(a.pcie_gen, b.pcie_gen), pcie);
@@ -69,8 +65,8 @@ const PairLink& NodeGraph::link(int a, int b) const {
 }
 
 std::optional<std::int64_t> NodeGraph::mb_per_s(int a, int b) const {
-  const GpuModel* model_a = model_of(machine_.gpus[static_cast<std::size_t>(a)]);
-  const GpuModel* model_b = model_of(machine_.gpus[static_cast<std::size_t>(b)]);
+  const GpuModel* model_a = find_gpu_model(gpu(a).model);
+  const GpuModel* model_b = find_gpu_model(gpu(b).model);
   if (model_a == nullptr || model_b == nullptr) return std::nullopt;
   const std::int64_t value = direct_mb_per_s(*model_a, *model_b, link(a, b), link(a, b).pcie);
   if (value == 0) return std::nullopt;
@@ -112,8 +108,8 @@ LinkClass NodeGraph::likely_class(int a, int b) const {
   for (int nic = 0; nic < static_cast<int>(machine_.nics.size()); ++nic) {
     best = std::min(best, std::max(nic_link(a, nic), nic_link(b, nic)));
   }
-  const Gpu& x = machine_.gpus[static_cast<std::size_t>(a)];
-  const Gpu& y = machine_.gpus[static_cast<std::size_t>(b)];
+  const Gpu& x = gpu(a);
+  const Gpu& y = gpu(b);
   const DevicePlace place_x = place_of(machine_, x);
   const DevicePlace place_y = place_of(machine_, y);
   if (!place_x.numa.empty() && !place_y.numa.empty()) {
@@ -133,17 +129,14 @@ void NodeGraph::link_pairs() {
     ports_used[static_cast<std::size_t>(link.b)] += link.nvlinks;
   }
   // More links than a GPU has ports: each of them is counted once per peer, so there is a switch.
-  const auto over_ports = [&](int gpu) {
-    const auto at = static_cast<std::size_t>(gpu);
-    const GpuModel* model = model_of(machine_.gpus[at]);
-    return ports_used[at] > (model != nullptr ? *model : kAssumedModel).nvlinks;
+  const auto over_ports = [&](int at) {
+    return ports_used[static_cast<std::size_t>(at)] > known_or_assumed_model(gpu(at).model).nvlinks;
   };
   links_.assign(gpus * gpus, PairLink{});
   for (int a = 0; a < gpu_count(); ++a) {
     for (int b = a + 1; b < gpu_count(); ++b) {
       links_[static_cast<std::size_t>(a) * gpus + static_cast<std::size_t>(b)].pcie =
-          tree_class(machine_.bridges, place_of(machine_, machine_.gpus[static_cast<std::size_t>(a)]),
-                     place_of(machine_, machine_.gpus[static_cast<std::size_t>(b)]));
+          tree_class(machine_.bridges, place_of(machine_, gpu(a)), place_of(machine_, gpu(b)));
     }
   }
   for (const GpuLink& link : machine_.gpu_links) {
@@ -164,11 +157,10 @@ void NodeGraph::link_pairs() {
 // Bandwidth comes from the model: a wrong one would give wrong numbers that look right.
 Status NodeGraph::check_models() const {
   for (int a = 0; a < gpu_count(); ++a) {
-    const Gpu& gpu = machine_.gpus[static_cast<std::size_t>(a)];
-    const GpuModel* model = model_of(gpu);
+    const GpuModel* model = find_gpu_model(gpu(a).model);
     for (int b = 0; b < gpu_count() && model != nullptr; ++b) {
       if (link(a, b).nvlinks <= model->nvlinks) continue;
-      return Error{"GPU " + std::to_string(gpu.index) + " has a link " + to_text(link(a, b)) + ", but " +
+      return Error{"GPU " + std::to_string(gpu(a).index) + " has a link " + to_text(link(a, b)) + ", but " +
                    std::string(model->name) + " has " + std::to_string(model->nvlinks) + " NVLinks"};
     }
   }
@@ -209,12 +201,10 @@ void NodeGraph::fill_matrices() {
   for (int a = 0; a < gpu_count(); ++a) {
     for (int b = a + 1; b < gpu_count(); ++b) {
       const PairLink& pair = link(a, b);
-      const GpuModel* model_a = model_of(machine_.gpus[static_cast<std::size_t>(a)]);
-      const GpuModel* model_b = model_of(machine_.gpus[static_cast<std::size_t>(b)]);
       const LinkClass pcie = pair.likely == LinkClass::kUnknown ? LinkClass::kSys : pair.likely;
-      bandwidth_.set(a, b,
-                     direct_mb_per_s(model_a != nullptr ? *model_a : kAssumedModel,
-                                     model_b != nullptr ? *model_b : kAssumedModel, pair, pcie));
+      bandwidth_.set(
+          a, b,
+          direct_mb_per_s(known_or_assumed_model(gpu(a).model), known_or_assumed_model(gpu(b).model), pair, pcie));
       scores_.set(a, b, pcie_score(pair.likely) + (pair.switched ? 0 : 100 * pair.nvlinks));
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,6 +54,8 @@ class NodeGraph {
 
   const Machine& machine() const { return machine_; }
   int gpu_count() const { return static_cast<int>(machine_.gpus.size()); }
+  const Gpu& gpu(int at) const { return machine_.gpus[static_cast<std::size_t>(at)]; }
+  const Nic& nic(int at) const { return machine_.nics[static_cast<std::size_t>(at)]; }
 
   const PairLink& link(int a, int b) const;
   /// Bandwidth of the direct link in one direction; empty when the model or the class is not known.

@@ -43,9 +43,14 @@ std::vector<std::int64_t> widest_from(const Graph& graph, std::size_t source) {
   return width;
 }
 
+// The GPUs stand together, in their order.
+int first_gpu_in(const std::vector<Vertex>& vertices) {
+  const auto is_gpu = [](const Vertex& vertex) { return vertex.kind == VertexKind::kGpu; };
+  return static_cast<int>(std::find_if(vertices.begin(), vertices.end(), is_gpu) - vertices.begin());
+}
+
 std::int64_t per_link(const Gpu& gpu) {
-  const GpuModel* model = gpu.model.empty() ? nullptr : find_gpu_model(gpu.model);
-  return (model != nullptr ? *model : kAssumedModel).nvlink_mb_per_s;
+  return known_or_assumed_model(gpu.model).nvlink_mb_per_s;
 }
 
 }  // namespace
@@ -102,11 +107,10 @@ void NodeGraph::list_containment() {
     hang(vertex, bridge.parent < 0 ? std::nullopt : std::optional(bridge.parent), bridge.numa, {});
   }
   for (int i = 0; i < gpu_count(); ++i) {
-    const Gpu& gpu = machine_.gpus[static_cast<std::size_t>(i)];
-    const GpuModel* model = gpu.model.empty() ? nullptr : find_gpu_model(gpu.model);
+    const GpuModel* model = find_gpu_model(gpu(i).model);
     std::optional<std::int64_t> width;
     if (model != nullptr) width = pcie_mb_per_s(model->pcie_gen, LinkClass::kPix);
-    hang(at[{VertexKind::kGpu, i}], gpu_bridge(i), gpu.numa, width);
+    hang(at[{VertexKind::kGpu, i}], gpu_bridge(i), gpu(i).numa, width);
   }
   for (std::size_t i = 0; i < machine_.nics.size(); ++i) {
     const int nic = static_cast<int>(i);
@@ -115,13 +119,9 @@ void NodeGraph::list_containment() {
 }
 
 void NodeGraph::list_nvlinks() {
-  int first_gpu = 0;
-  while (first_gpu < static_cast<int>(vertices_.size()) &&
-         vertices_[static_cast<std::size_t>(first_gpu)].kind != VertexKind::kGpu) {
-    ++first_gpu;
-  }
-  const auto join = [&](int gpu, int to, int nvlinks, std::int64_t each, bool known) {
-    Edge edge{first_gpu + gpu, to, EdgeKind::kNvLink, nvlinks, std::nullopt};
+  const int first_gpu = first_gpu_in(vertices_);
+  const auto join = [&](int from, int to, int nvlinks, std::int64_t each, bool known) {
+    Edge edge{first_gpu + from, to, EdgeKind::kNvLink, nvlinks, std::nullopt};
     if (known) edge.mb_per_s = nvlinks * each;
     edges_.push_back(edge);
   };
@@ -140,29 +140,25 @@ void NodeGraph::list_nvlinks() {
   int fabric = 0;
   for (const std::vector<int>& gpus : components(fabrics, gpu_count())) {
     vertices_.push_back({VertexKind::kNvSwitch, fabric++});
-    for (const int gpu : gpus) {
+    for (const int member : gpus) {
       int ports = 0;
-      for (const int peer : gpus)
-        ports = std::max(ports, peer != gpu && link(gpu, peer).switched ? link(gpu, peer).nvlinks : 0);
-      const Gpu& device = machine_.gpus[static_cast<std::size_t>(gpu)];
-      const bool known = !device.model.empty() && find_gpu_model(device.model) != nullptr;
-      join(gpu, static_cast<int>(vertices_.size()) - 1, ports, per_link(device), known);
+      for (const int peer : gpus) {
+        if (peer != member && link(member, peer).switched) ports = std::max(ports, link(member, peer).nvlinks);
+      }
+      const bool known = find_gpu_model(gpu(member).model) != nullptr;
+      join(member, static_cast<int>(vertices_.size()) - 1, ports, per_link(gpu(member)), known);
     }
   }
 }
 
 void NodeGraph::find_paths() {
   Graph nvlinks(vertices_.size());
-  int first_gpu = -1;
-  for (std::size_t v = 0; v < vertices_.size() && first_gpu < 0; ++v) {
-    if (vertices_[v].kind == VertexKind::kGpu) first_gpu = static_cast<int>(v);
-  }
+  const int first_gpu = first_gpu_in(vertices_);
   for (const Edge& edge : edges_) {
     if (edge.kind != EdgeKind::kNvLink) continue;
     const bool fabric = vertices_[static_cast<std::size_t>(edge.to)].kind == VertexKind::kNvSwitch;
-    const Gpu& gpu = machine_.gpus[static_cast<std::size_t>(edge.from - first_gpu)];
-    const std::int64_t width =
-        fabric ? edge.nvlinks * per_link(gpu) : bandwidth_.at(edge.from - first_gpu, edge.to - first_gpu);
+    const std::int64_t width = fabric ? edge.nvlinks * per_link(gpu(edge.from - first_gpu))
+                                      : bandwidth_.at(edge.from - first_gpu, edge.to - first_gpu);
     boost::add_edge(static_cast<std::size_t>(edge.from), static_cast<std::size_t>(edge.to), Weight(width), nvlinks);
   }
   paths_ = PairMatrix(gpu_count());

@@ -8,18 +8,18 @@
 namespace mortise::topology {
 
 /// One number per pair of GPUs of a machine, addressed by position 0..gpus-1. Symmetric; 0 on the diagonal.
-/// Either bandwidth in MB/s (one direction, nominal) or go-gpuallocator's pair scores: `graph.h` says which.
+/// Bandwidths in MB/s or scores of go-gpuallocator; `graph.h` makes both.
 struct PairMatrix {
   int gpus = 0;
-  std::vector<std::int64_t> mb_per_s;  ///< gpus * gpus values, row by row
+  std::vector<std::int64_t> values;  ///< gpus * gpus, row by row
 
   explicit PairMatrix(int count = 0)
-      : gpus(count), mb_per_s(static_cast<std::size_t>(count) * static_cast<std::size_t>(count)) {}
+      : gpus(count), values(static_cast<std::size_t>(count) * static_cast<std::size_t>(count)) {}
 
-  std::int64_t at(int a, int b) const { return mb_per_s[place(a, b)]; }
+  std::int64_t at(int a, int b) const { return values[place(a, b)]; }
   void set(int a, int b, std::int64_t value) {
-    mb_per_s[place(a, b)] = value;
-    mb_per_s[place(b, a)] = value;
+    values[place(a, b)] = value;
+    values[place(b, a)] = value;
   }
   friend bool operator==(const PairMatrix&, const PairMatrix&) = default;
 

@@ -23,8 +23,8 @@ Status check_pairs(const PairMatrix& pairs, const char* what) {
                  std::to_string(kMaxSetGpus)};
   }
   const auto n = static_cast<std::size_t>(pairs.gpus);
-  if (pairs.mb_per_s.size() != n * n) {
-    return Error{name + ": " + std::to_string(pairs.mb_per_s.size()) + " values for " + std::to_string(n) +
+  if (pairs.values.size() != n * n) {
+    return Error{name + ": " + std::to_string(pairs.values.size()) + " values for " + std::to_string(n) +
                  " GPUs; one per pair and direction is " + std::to_string(n * n)};
   }
   for (int a = 0; a < pairs.gpus; ++a) {

@@ -45,11 +45,12 @@ class SmallCluster {
  private:
   void hold(const std::string& uid, NodeId node, std::int32_t gpus) {
     placement::PodRequest pod;
+    pod.name = uid;
+    pod.uid = uid;
     pod.gpus = gpus;
     const placement::Decision decision = engine_.plan(pod, {&node, 1});
-    const auto held = engine_.commit(pod, std::get<placement::Placed>(decision));
-    require(held.ok());
-    handlers_.adopt({uid, "default", uid, cluster_.node_name(node), *held, 0, std::nullopt});
+    bookings_.bound(pod, cluster_.node_name(node), std::get<placement::Placed>(decision).devices);
+    require(bookings_.find(uid)->allocation.has_value());
   }
 
   ManualClock clock_;
@@ -57,7 +58,8 @@ class SmallCluster {
   placement::ClusterState cluster_;
   placement::Engine engine_{cluster_, *placement::make_policy("best-fit", typical_), 1};
   placement::FragmentationMeter meter_{cluster_, typical_};
-  extender::Handlers handlers_{engine_, cluster_, clock_};
+  extender::Bookings bookings_{cluster_};
+  extender::Handlers handlers_{engine_, bookings_, clock_};
   extender::Metrics metrics_;
   extender::Service service_{handlers_, cluster_, meter_, metrics_, clock_};
 };

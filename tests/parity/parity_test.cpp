@@ -62,7 +62,7 @@ Outcome through_the_extender(const traces::Trace& trace, const std::string& pods
   auto loaded = extender::load({kCluster, policy, kSeed, "", "", pods});
   EXPECT_TRUE(loaded.ok());
   ManualClock clock;
-  extender::Handlers handlers(*loaded->engine, *loaded->state, clock);
+  extender::Handlers handlers(*loaded->engine, *loaded->bookings, clock);
   extender::Metrics metrics;
   extender::Service service(handlers, *loaded->state, *loaded->fragmentation, metrics, clock);
 

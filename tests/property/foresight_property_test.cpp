@@ -72,6 +72,7 @@ PodRequest any_pod(int serial) {
     ask.cpu = 500 * below(7);
     ask.memory = below(12) * kGiB;
     ask.gpus = below(2) == 0 ? 1 : below(5);
+    ask.kubelet_gpus = ask.gpus > 0 || below(4) == 0;
     asks.push_back(ask);
   }
   RC_ASSERT(placement::count_containers(asks, pod).ok());

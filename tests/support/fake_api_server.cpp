@@ -1,6 +1,7 @@
 #include "tests/support/fake_api_server.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <signal.h>
@@ -18,8 +19,8 @@
 namespace mortise::test {
 namespace {
 
-/// Loopback, any port.
-int open_listener(bool v6) {
+/// Loopback, any port; -1 when there is no such address.
+int bind_listener(bool v6) {
   const int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in in{};
   in.sin_family = AF_INET;
@@ -29,7 +30,14 @@ int open_listener(bool v6) {
   in6.sin6_addr = in6addr_loopback;
   const int bound = v6 ? bind(fd, reinterpret_cast<sockaddr*>(&in6), sizeof in6)
                        : bind(fd, reinterpret_cast<sockaddr*>(&in), sizeof in);
-  if (bound != 0) throw std::runtime_error("no loopback port");
+  if (bound == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+int open_listener(bool v6) {
+  const int fd = bind_listener(v6);
+  if (fd < 0) throw std::runtime_error("no loopback port");
   return fd;
 }
 
@@ -164,6 +172,8 @@ void FakeApiServer::accept_all() {
   while (!stopping_) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) return;
+    const int yes = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // as Go's servers do
     const std::lock_guard lock(mutex_);
     Worker& worker = workers_.emplace_back();
     worker.fd = fd;
@@ -231,6 +241,12 @@ void FakeApiServer::stop() {
   close(listener_);
   cut_connections();
   for (Worker& worker : workers_) worker.thread.join();
+}
+
+bool has_ipv6() {
+  const int fd = bind_listener(true);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
 }
 
 std::uint16_t closed_port() {

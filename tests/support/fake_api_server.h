@@ -106,6 +106,9 @@ class FakeApiServer {
   std::thread accepter_;
 };
 
+/// Whether the machine has an IPv6 loopback address.
+bool has_ipv6();
+
 /// A loopback port on which nothing listens.
 std::uint16_t closed_port();
 

@@ -37,15 +37,16 @@ class Reader {
   /// `KEY-data` (base64), else the content of the file that `KEY` names, else empty.
   std::string content(const Entry& entry, const char* key);
   std::string full_path(const std::string& name) const;
-  void complain(std::string what);
+  void complain(const std::string& what);
 
   const std::string& path_;
   std::optional<Error> mistake_;
   Field root_;
 };
 
-void Reader::complain(std::string what) {
-  if (!mistake_) mistake_ = Error{std::move(what)};
+void Reader::complain(const std::string& what) {
+  constexpr std::size_t kMaxBytes = 500;  // file names in it are the file's own words
+  if (!mistake_) mistake_ = Error{one_line(what, kMaxBytes)};
 }
 
 std::string Reader::full_path(const std::string& name) const {

@@ -44,6 +44,16 @@ Status add_container(const nlohmann::json& devices, AssignedDevices& assigned) {
 
 }  // namespace
 
+std::string assigned_devices_text(const std::vector<placement::ContainerDevices>& containers) {
+  nlohmann::json document = nlohmann::json::object();
+  for (const placement::ContainerDevices& container : containers) {
+    nlohmann::json devices = nlohmann::json::array();
+    container.devices.for_each([&](int device) { devices.push_back(std::to_string(device)); });
+    document[container.container] = std::move(devices);
+  }
+  return document.dump();
+}
+
 Result<AssignedDevices> parse_assigned_devices(std::string_view annotation) {
   const Result<nlohmann::json> document = parse_json_text(annotation, {});
   if (!document || !document->is_object()) return Error{"not a JSON object of containers and their devices"};

@@ -20,7 +20,6 @@ struct BoundPod {
   placement::PodRequest request;
   std::string node;
   placement::DeviceSet devices;  ///< from our annotation; empty: not known
-  std::int32_t priority = 0;
   std::optional<Nanoseconds> start = std::nullopt;  ///< status.startTime, since 1970; empty: not started
 };
 
@@ -50,10 +49,8 @@ Result<NodeRanks> load_node_ranks(const std::string& path);
 std::uint64_t seeded_rank(std::uint64_t seed, std::string_view node_name);
 
 /// Builds the state: nodes with their ranks (`ranks` may be null), then the bound pods (devices that are not known
-/// are taken lowest index first). An error names the node or pod. `held`, when given, gets what each of the file's pods
-/// holds, in their order.
+/// are taken lowest index first). An error names the node or pod.
 Result<std::unique_ptr<placement::ClusterState>> build_cluster(const ClusterFile& file, const NodeRanks* ranks,
-                                                               std::uint64_t seed,
-                                                               std::vector<AllocationId>* held = nullptr);
+                                                               std::uint64_t seed);
 
 }  // namespace mortise::kube

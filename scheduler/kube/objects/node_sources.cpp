@@ -1,6 +1,7 @@
 #include "scheduler/kube/objects/node_sources.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,27 @@ std::optional<Quantity> capacity_of(const Node& node, const char* resource) {
   if (found == node.capacity.end()) return std::nullopt;
   const Result<Quantity> amount = Quantity::parse(found->second);
   return amount ? std::optional(*amount) : std::nullopt;
+}
+
+/// NodeResourceTopology lists all NUMA nodes. A machine that has others is built or set up in another way, so that
+/// nothing but its GPUs holds for the node.
+void fit_to_report(Reading& labels, const topology::NodeTopologyReport& report) {
+  std::set<int> ids;
+  std::set<int> gpu_memory;
+  for (const topology::NumaNode& numa : labels.machine.numa) (numa.memory_of_gpu ? gpu_memory : ids).insert(numa.id);
+  std::set<int> reported;
+  for (const topology::NumaNode& numa : report.reading.machine.numa) {
+    if (!gpu_memory.contains(numa.id)) reported.insert(numa.id);
+  }
+  if (ids.empty() || reported.empty() || ids == reported) return;
+  labels.notes.emplace_back("labels: the node has other NUMA nodes than that machine; only its GPUs are used");
+  Machine gpus;
+  for (const topology::Gpu& gpu : labels.machine.gpus) {
+    topology::Gpu& kept = gpus.gpus.emplace_back();
+    kept.index = gpu.index;
+    kept.model = gpu.model;
+  }
+  labels.machine = std::move(gpus);
 }
 
 /// The catalogue's machine has the CPUs and memory of one of its kinds; another may have others.
@@ -68,7 +90,8 @@ void add_annotation(NodeReading& result, const Node& node) {
   }
 }
 
-Status add_labels(NodeReading& result, const Node& node, topology::LazyCatalogue& catalogue) {
+Status add_labels(NodeReading& result, const Node& node, const topology::NodeTopologyReport* report,
+                  topology::LazyCatalogue& catalogue) {
   const std::string* product = find_text(node.labels, "nvidia.com/gpu.product");
   if (product == nullptr || product->empty()) return ok_status();
   const auto known = catalogue.get();
@@ -80,6 +103,7 @@ Status add_labels(NodeReading& result, const Node& node, topology::LazyCatalogue
   }
   if (!*labels) return ok_status();
   fit_to_node(**labels, node);
+  if (report != nullptr) fit_to_report(**labels, *report);
   add(result, **labels, "labels");
   return ok_status();
 }
@@ -119,7 +143,7 @@ Result<NodeReading> read_node_sources(const Node* node, const topology::NodeTopo
   }
   if (report != nullptr) add(result, report->reading, "NodeResourceTopology");
   if (node != nullptr) {
-    if (const Status labels = add_labels(result, *node, catalogue); !labels) return labels.error();
+    if (const Status labels = add_labels(result, *node, report, catalogue); !labels) return labels.error();
     add_kubelet(result, *node);
   }
   const topology::KubeletFacts reported =

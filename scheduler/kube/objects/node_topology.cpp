@@ -145,7 +145,10 @@ Result<NodeTopologies::Made> NodeTopologies::make(Machine machine, const Kubelet
   TopologySpec wanted;
   wanted.kubelet = config_of(machine.kubelet, settings);
   wanted.mode = settings.mode.value_or(AssignmentMode::kPredicted);
-  if (machine.gpus.empty() || (says_nothing(machine) && wanted.kubelet.policy == TopologyPolicy::kNone)) return Made();
+  const bool manages =
+      wanted.kubelet.policy != TopologyPolicy::kNone || wanted.kubelet.cpu_static || wanted.kubelet.memory_static;
+  if (!manages && (machine.gpus.empty() || says_nothing(machine))) return Made();
+  if (machine.gpus.empty()) return Error{"kubelet aligns or dedicates resources, but no source tells the GPUs"};
   if (const Status status = check_foreseeable(machine, wanted.kubelet, wanted.mode); !status) return status.error();
   machine.kubelet = {};  // it is in `wanted`
   if (!wanted.kubelet.memory_static) {
@@ -162,6 +165,12 @@ Result<NodeTopologies::Made> NodeTopologies::make(Machine machine, const Kubelet
   if (wanted.kubelet.memory_static) {
     auto memory = reserved_memory(machine, settings, spec, report);
     if (!memory) return memory.error();
+    for (const topology::NumaNode& numa : machine.numa) {
+      const auto id = static_cast<std::size_t>(numa.id);
+      if (id < memory->size() && (*memory)[id] > numa.memory.value_or(0)) {
+        return Error{"more memory of NUMA node " + std::to_string(numa.id) + " is reserved than it has"};
+      }
+    }
     wanted.reserved_memory = *std::move(memory);
   }
   return table_.intern(machine, std::move(wanted));

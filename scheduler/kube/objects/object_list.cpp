@@ -195,7 +195,7 @@ void ObjectList::bind(const Pod& pod) {
     close_node(cluster_.nodes[node->second], pod.key(), request.message(), notes_);
     return;
   }
-  BoundPod bound{*std::move(request), pod.node_name, {}, pod.priority};
+  BoundPod bound{*std::move(request), pod.node_name, {}};
   if (!pod.start_time.empty()) {
     const Result<Nanoseconds> start = parse_time(pod.start_time);
     if (start) {

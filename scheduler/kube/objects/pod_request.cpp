@@ -65,6 +65,7 @@ Result<ContainerAsk> container_ask(const Container& container) {
         break;
       case Meaning::kGpus:
         ask.gpus = device_count(amount->value_or(0));
+        ask.kubelet_gpus = amount->has_value();
         break;
       case Meaning::kGpuShare:
         if (const Status share = ask_for_share(resource, amount->value_or(0), ask); !share) return share.error();
@@ -144,6 +145,7 @@ Result<PodRequest> pod_request(const Pod& pod) {
   request.ns = pod.ns;
   request.name = pod.name;
   request.uid = pod.uid;
+  request.priority = pod.priority;
 
   std::vector<ContainerAsk> asks;
   for (const Container& container : pod.containers) {

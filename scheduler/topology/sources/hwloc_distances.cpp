@@ -46,7 +46,7 @@ using ObjectGpus = std::vector<std::optional<int>>;
 
 // hwloc gives the sum of the links of a pair in MB/s.
 int links_in(std::uint64_t mb_per_s, const Gpu& gpu) {
-  const GpuModel* model = gpu.model.empty() ? nullptr : find_gpu_model(gpu.model);
+  const GpuModel* model = find_gpu_model(gpu.model);
   const std::int64_t known = model != nullptr ? model->nvlink_mb_per_s : 0;
   const auto each = static_cast<std::uint64_t>(known > 0 ? known : kAssumedModel.nvlink_mb_per_s);
   if (mb_per_s == 0) return 0;

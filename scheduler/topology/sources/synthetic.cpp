@@ -343,7 +343,7 @@ class SyntheticReader {
     }
     if (plan_.fabrics > 0) {
       if (gpus % plan_.fabrics != 0) return Error{"nvswitch: the GPUs do not divide evenly among the switches"};
-      const GpuModel* model = plan_.model.empty() ? nullptr : find_gpu_model(plan_.model);
+      const GpuModel* model = find_gpu_model(plan_.model);
       const int ports = plan_.port_links.value_or(model != nullptr ? model->nvlinks : 1);
       if (ports == 0) return Error{"nvswitch: model " + quote(plan_.model) + " has no NVLinks"};
       const int each = std::max(gpus / plan_.fabrics, 1);

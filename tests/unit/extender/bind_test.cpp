@@ -105,7 +105,11 @@ TEST(Bind, APodWithoutGpusJustBinds) {
 
 TEST(Bind, APodOfTheClusterFileIsBoundFromTheStart) {
   TestCluster cluster;
-  cluster.handlers().adopt({"u1", "default", "pod-u1", "big-b", std::nullopt, 0, std::nullopt});
+  placement::PodRequest pod;
+  pod.ns = "default";
+  pod.name = "pod-u1";
+  pod.uid = "u1";
+  cluster.bookings().bound(pod, "big-b", {});
   EXPECT_EQ(cluster.handlers().bind(to("u1", "big-b")), "");
   EXPECT_THAT(cluster.handlers().bind(to("u1", "big-a")), HasSubstr("already bound to node big-b"));
 }

@@ -119,7 +119,7 @@ TEST(Concurrency, StoppingWhileClientsAskLosesNoAnswerItBegan) {
   std::thread stopper;
   all_at_once([&](int i) {
     RawClient client((*server)->address());
-    if (i == 0) stopper = std::thread([&] { (*server)->stop(); });
+    if (i == 0) stopper = std::thread([&] { (*server)->stop(10 * kSecond); });
     for (int n = 0; n < 20 && client.send(post_text("/filter", filter_body(i))); ++n) {
       const auto response = client.receive();
       if (!response) break;  // closed between two requests

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
+#include <string_view>
 
 namespace mortise::extender {
 namespace {
@@ -16,35 +18,41 @@ class ConnectionTest : public testing::Test {
     for (const int end : ends_) close(end);
   }
   void client_sends(char byte) { EXPECT_EQ(send(ends_[1], &byte, 1, 0), 1); }
-  int server_end() const { return ends_[0]; }
+  /// One byte for the server; empty: none comes.
+  std::optional<char> next(Connection& connection) {
+    const std::string_view there = connection.peek();
+    if (there.empty()) return std::nullopt;
+    const char byte = there[0];
+    connection.consume(1);
+    return byte;
+  }
 
   ManualClock clock_;
-  char got_ = 0;
-
- private:
   std::array<int, 2> ends_{};
 };
 
 TEST_F(ConnectionTest, ARequestThatTricklesIsCutOff) {
-  Connection connection(server_end(), clock_);
+  Socket socket(ends_[0], clock_);
+  Connection connection(socket);
   client_sends('P');
-  ASSERT_TRUE(connection.wait_for_request());
-  ASSERT_EQ(connection.read(&got_, 1), 1);
+  ASSERT_TRUE(connection.wait_for_request(-1));
+  ASSERT_EQ(next(connection), 'P');
   clock_.advance(Connection::kRequestSeconds * kSecond);
   client_sends('O');
-  EXPECT_EQ(connection.read(&got_, 1), 1) << "within the time";
+  EXPECT_EQ(next(connection), 'O') << "within the time";
   clock_.advance(1);
   client_sends('S');
-  EXPECT_EQ(connection.read(&got_, 1), -1);
+  EXPECT_EQ(next(connection), std::nullopt);
   EXPECT_TRUE(connection.broken());
 }
 
 TEST_F(ConnectionTest, TheTimeStartsAnewWithEachRequest) {
-  Connection connection(server_end(), clock_);
+  Socket socket(ends_[0], clock_);
+  Connection connection(socket);
   for (int request = 0; request < 3; ++request) {
     client_sends('P');
-    ASSERT_TRUE(connection.wait_for_request());
-    ASSERT_EQ(connection.read(&got_, 1), 1);
+    ASSERT_TRUE(connection.wait_for_request(-1));
+    ASSERT_EQ(next(connection), 'P');
     clock_.advance(Connection::kRequestSeconds * kSecond);
   }
   EXPECT_FALSE(connection.broken());

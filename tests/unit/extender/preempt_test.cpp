@@ -24,7 +24,7 @@ PreemptionCandidate node(std::string_view name, const std::vector<std::string_vi
 PreemptionQuestion ask_room(std::int32_t gpus, std::int32_t priority, std::vector<PreemptionCandidate> candidates) {
   PreemptionQuestion question;
   question.pod = ask("asks", gpus, {});
-  question.pod.priority = priority;
+  question.pod.pod.priority = priority;
   question.args.candidates = std::move(candidates);
   return question;
 }
@@ -107,7 +107,7 @@ TEST_F(Preempt, NeverForAPodThatNoNodeCanTakeOrThatHasItsNode) {
   auto invalid = ask_room(4, 100, {node("big-a", {"low-10"})});
   invalid.pod.invalid = "InvalidRequest: ...";
   EXPECT_THAT(preempt(invalid), IsEmpty());
-  cluster.handlers().adopt({"asks", "default", "pod-asks", "big-b", std::nullopt, 100, std::nullopt});
+  cluster.bookings().bound(ask("asks", 4, {}).pod, "big-b", {});
   EXPECT_THAT(preempt(ask_room(4, 100, {node("big-a", {"low-10"})})), IsEmpty());
 }
 
@@ -137,7 +137,7 @@ TEST_F(Preempt, OfEqualPodsTheOneThatStartedLaterGoes) {
 
 TEST_F(Preempt, APodBoundHereIsAVictimWithThePriorityItSaid) {
   PodQuestion question = ask("tenant", 2, {"small"});
-  question.priority = 30;
+  question.pod.priority = 30;
   cluster.handlers().filter(question);
   ASSERT_EQ(cluster.handlers().bind({"pod-tenant", "default", "tenant", "small"}), "");
   EXPECT_THAT(preempt(ask_room(2, 30, {node("small", {})})), IsEmpty());
@@ -153,6 +153,39 @@ TEST_F(Preempt, NoCandidateForAPodThatHasAFittingNode) {
   auto advisory = question;
   advisory.pod.decisive = false;
   EXPECT_THAT(nodes_of(preempt(advisory)), ElementsAre("big-a"));
+}
+
+// Filter answered another pod, and kube-scheduler may not have taken the answer yet: it does not know of a victim
+// there.
+TEST(PreemptReserved, APlaceThatIsOnlyReservedHasNoVictimUnlessProposed) {
+  TestCluster cluster("first-fit", 60 * kSecond);
+  cluster.occupy("big-a", 8);
+  cluster.handlers().filter(ask("tenant", 8, {"big-a", "big-b"}));
+  ASSERT_EQ(cluster.free_gpus("big-b"), 0);
+  EXPECT_THAT(cluster.handlers().preempt(ask_room(8, 100, {node("big-b", {})})), IsEmpty());
+  EXPECT_THAT(victims_of(cluster.handlers().preempt(ask_room(8, 100, {node("big-b", {"tenant"})}))),
+              ElementsAre("tenant"));
+  EXPECT_EQ(cluster.free_gpus("big-b"), 0);
+}
+
+// What is reserved for the pod that asks is its own.
+TEST(PreemptReserved, APodWithAReservationHasAFittingNode) {
+  TestCluster cluster("first-fit", 60 * kSecond);
+  cluster.hold("low", "big-a", 8, 0);
+  cluster.handlers().filter(ask("asks", 8, {"big-a", "big-b"}));
+  ASSERT_EQ(cluster.free_gpus("big-b"), 0);
+  EXPECT_THAT(cluster.handlers().preempt(ask_room(8, 100, {node("big-a", {"low"})})), IsEmpty());
+  EXPECT_EQ(cluster.free_gpus("big-b"), 0);
+}
+
+TEST_F(Preempt, PodsOfAFileWithoutUidAreNoVictims) {
+  placement::PodRequest nameless;
+  nameless.ns = "d";
+  nameless.name = "n";
+  nameless.uid = "d/n";  // given at the start
+  nameless.gpus = 2;
+  cluster.bookings().bound(nameless, "small", {});
+  EXPECT_THAT(preempt(ask_room(2, 100, {node("small", {})})), IsEmpty());
 }
 
 TEST_F(Preempt, AFittingNodeThatFilledUpSinceIsNone) {
@@ -228,12 +261,13 @@ TEST_F(Preempt, DisruptionBudgetViolationsAreCountedAgain) {
   EXPECT_EQ(violations(preempt(ask_room(4, 100, {node("big-a", {}, 0)}))), 0);
 }
 
-/// numa: two NUMA nodes of 4 GPUs, kubelet restricts a pod to one. GPUs 0 to 3 are on NUMA node 0.
+/// numa: two NUMA nodes of 4 GPUs, kubelet restricts a pod to one. GPUs 0 to 3 are on NUMA node 0. We choose the GPUs.
 class PreemptOnNuma : public Preempt {
  protected:
   PreemptOnNuma() {
     placement::TopologySpec spec;
     spec.kubelet.policy = TopologyPolicy::kSingleNumaNode;
+    spec.mode = placement::AssignmentMode::kEnforced;
     placement::NodeSpec numa{"numa", 64'000, 256 * 1024 * kMiB, 110, 8, "A100"};
     numa.topology = *table.intern(topology::read_synthetic("numa:2 cpu:32 memory:128Gi gpu:4", "test")->machine, spec);
     cluster.add(numa);

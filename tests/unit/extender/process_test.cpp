@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/extender/certificates.h"
 #include "tests/unit/extender/raw_client.h"
 
 namespace mortise::extender {
@@ -56,6 +57,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   std::string out_line() { return line(out_); }
+  std::string err_line() { return line(err_); }
   std::string rest_of_out() { return rest(out_); }
   std::string rest_of_err() { return rest(err_); }
   void signal(int number) const { kill(pid_, number); }
@@ -154,6 +156,10 @@ TEST(ExtenderProcess, ABadCommandLineOrFileIsOneLineAndExitCode2) {
       {{"--cluster", good, "--admin", "127.0.0.1:x"}, "--admin: "},
       {{"--cluster", good, "--listen", "203.0.113.1:0", "--admin", "127.0.0.1:0"}, "cannot listen on 203.0.113.1:0"},
       {{"--cluster", good, "--max-request-mib", "0"}, "--max-request-mib"},
+      {{"--cluster", good, "--max-connections", "0"}, "--max-connections"},
+      {{"--cluster", good, "--tls-cert", good}, "--tls-key"},
+      {{"--cluster", good, "--tls-client-ca", good}, "--tls-cert"},
+      {{"--cluster", good, "--tls-cert", "/no/cert", "--tls-key", "/no/key"}, "--tls-cert /no/cert: "},
       {{"--cluster", good, "--no-such-flag"}, "--no-such-flag"},
       {{"--cluster", good, "--seed", "x"}, "--seed"},
   };
@@ -166,6 +172,26 @@ TEST(ExtenderProcess, ABadCommandLineOrFileIsOneLineAndExitCode2) {
     EXPECT_EQ(process.out_line(), "");
     EXPECT_EQ(process.wait(), 2) << err;
   }
+}
+
+TEST(ExtenderProcess, SighupReadsTheCertificateAgainAndKeepsTheOldOneWhenItIsBroken) {
+  const std::string cert = write_file("cert.pem", "");
+  const std::string key = write_file("key.pem", "");
+  const TestCertificate first("first");
+  first.write_certificate(cert);
+  first.write_key(key);
+  Process process({"--cluster", cluster_file(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--tls-cert", cert,
+                   "--tls-key", key});
+  process.out_line();
+  const std::string admin = process.out_line();
+  TestCertificate("second").write_certificate(cert);
+  process.signal(SIGHUP);
+  EXPECT_THAT(process.err_line(), HasSubstr("--tls-key " + key));
+  RawClient scrape(admin.substr(admin.rfind(' ') + 1));
+  ASSERT_TRUE(scrape.send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"));
+  EXPECT_THAT(scrape.receive().value_or(RawResponse{}).body, HasSubstr("\nmortise_tls_reload_errors_total 1\n"));
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(), 0);
 }
 
 TEST(ExtenderProcess, HelpNamesFlagsAndPolicies) {

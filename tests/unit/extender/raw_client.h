@@ -41,6 +41,7 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   bool connected() const { return connected_; }
+  int fd() const { return fd_; }
 
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {

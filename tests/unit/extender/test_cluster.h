@@ -23,7 +23,7 @@ namespace mortise::extender {
 ///   big-a, big-b: 8 GPUs (A100); small: 2 GPUs (T4); plain: none. Each 64 CPUs, 256 GiB, 110 pods.
 class TestCluster {
  public:
-  explicit TestCluster(std::string_view policy = "first-fit") {
+  explicit TestCluster(std::string_view policy = "first-fit", Nanoseconds reserve_for = 0) {
     add("big-a", 8, "A100");
     add("big-b", 8, "A100");
     add("small", 2, "T4");
@@ -32,7 +32,7 @@ class TestCluster {
     EXPECT_TRUE(made.ok());
     engine_ = std::make_unique<placement::Engine>(cluster_, *std::move(made), 1);
     meter_ = std::make_unique<placement::FragmentationMeter>(cluster_, typical_);
-    handlers_ = std::make_unique<Handlers>(*engine_, cluster_, clock_);
+    handlers_ = std::make_unique<Handlers>(*engine_, bookings_, clock_, reserve_for);
     service_ = std::make_unique<Service>(*handlers_, cluster_, *meter_, metrics_, clock_);
   }
 
@@ -56,13 +56,16 @@ class TestCluster {
   void hold(const std::string& uid, const std::string& node, std::int32_t gpus, std::int32_t priority,
             Nanoseconds running = 0) {
     placement::PodRequest pod;
+    pod.ns = "default";
+    pod.name = "pod-" + uid;
+    pod.uid = uid;
     pod.gpus = gpus;
+    pod.priority = priority;
     const NodeId id = *cluster_.find_node(node);
     const placement::Decision decision = engine_->plan(pod, {&id, 1});
     ASSERT_TRUE(std::holds_alternative<placement::Placed>(decision));
-    const auto held = engine_->commit(pod, std::get<placement::Placed>(decision));
-    ASSERT_TRUE(held.ok());
-    handlers_->adopt({uid, "default", "pod-" + uid, node, *held, priority, clock_.now() - running});
+    bookings_.bound(pod, node, std::get<placement::Placed>(decision).devices);
+    bookings_.started(uid, clock_.since_1970() - running);
   }
 
   std::int64_t free_gpus(const std::string& node) const {
@@ -70,6 +73,7 @@ class TestCluster {
   }
 
   ManualClock& clock() { return clock_; }
+  Bookings& bookings() { return bookings_; }
   Handlers& handlers() { return *handlers_; }
   Service& service() { return *service_; }
   const placement::ClusterState& cluster() const { return cluster_; }
@@ -78,6 +82,7 @@ class TestCluster {
   ManualClock clock_;
   placement::TypicalPods typical_;
   placement::ClusterState cluster_;
+  Bookings bookings_{cluster_};
   std::unique_ptr<placement::Engine> engine_;
   std::unique_ptr<placement::FragmentationMeter> meter_;
   std::unique_ptr<Handlers> handlers_;

@@ -66,20 +66,6 @@ TEST(BuildCluster, KnownDevicesAreTakenAndUnknownOnesAreTheLowestFree) {
   EXPECT_TRUE((*cluster)->check().ok());
 }
 
-// Shares are booked last, whatever their place in the file.
-TEST(BuildCluster, SaysWhatEachPodOfTheFileHolds) {
-  ClusterFile file;
-  file.nodes = {node("n", 4)};
-  file.pods = {pod("share", 1, 300, {}), pod("two", 2, kWholeGpu, {2, 3}), pod("none", 0, kWholeGpu, {})};
-  std::vector<AllocationId> held;
-  const auto cluster = build_cluster(file, nullptr, 1, &held);
-  ASSERT_TRUE(cluster.ok()) << cluster.message();
-  ASSERT_EQ(held.size(), 3U);
-  EXPECT_EQ((*cluster)->allocation(held[0])->devices.size(), 1);
-  EXPECT_EQ((*cluster)->allocation(held[1])->devices, file.pods[1].devices);
-  EXPECT_TRUE((*cluster)->allocation(held[2])->devices.empty());
-}
-
 TEST(BuildCluster, CordonedNodesKeepTheirPods) {
   ClusterFile file;
   file.nodes = {node("n", 4)};

@@ -335,6 +335,27 @@ TEST(NodeTopologyOf, ACatalogueMachineWithOtherCpusLendsNone) {
   EXPECT_EQ(less.topology, nullptr);
 }
 
+TEST(NodeTopologyOf, TheReportIsUsedWhereLabelsAddNothing) {
+  const Loaded unknown = load_one(text_of({.labels = "nvidia.com/gpu.product: Quadro-Z, nvidia.com/gpu.count: '8'"}) +
+                                  report("n", kPolicy));
+  ASSERT_NE(unknown.topology, nullptr);
+  EXPECT_THAT(unknown.topology->numa_classes(), ElementsAre(GpuMask{0x0f}, GpuMask{0xf0}));
+  EXPECT_THAT(unknown.notes, IsEmpty());
+  // dgx-a100 is in the catalogue with eight NUMA nodes; this one is set up with two.
+  const Loaded other =
+      load_one(text_of({.labels = "nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB, nvidia.com/gpu.count: "
+                                  "'8', nvidia.com/gpu.machine: DGXA100"}) +
+               report("n", kPolicy));
+  ASSERT_NE(other.topology, nullptr);
+  EXPECT_THAT(other.topology->numa_classes(), ElementsAre(GpuMask{0x0f}, GpuMask{0xf0}));
+  EXPECT_EQ(other.topology->graph().machine().numa.size(), 2U);
+  EXPECT_THAT(other.notes, Contains(HasSubstr("the node has other NUMA nodes than that machine")));
+  // Where they agree, the machine tells which GPU is where and what joins them.
+  const Loaded both = load_one(text_of({.labels = kDgx1}) + report("n", kPolicy));
+  ASSERT_NE(both.topology, nullptr);
+  EXPECT_TRUE(both.topology->plugin_known());
+}
+
 TEST(NodeTopologyOf, AlikeNodesShareOne) {
   std::string other = report("b", kPolicy);
   other.replace(other.find("100Gi"), 5, "99Gi");

@@ -131,6 +131,7 @@ TEST(ApiClient, PathsGoBelowTheServersPath) {
 }
 
 TEST(ApiClient, Ipv6) {
+  if (!test::has_ipv6()) GTEST_SKIP() << "no IPv6 here";
   FakeApiServer server(answer_ok, {.v6 = true});
   EXPECT_TRUE(make_client(server)->get("/x").ok());
 }

@@ -145,6 +145,7 @@ TEST(Kubeconfig, EveryMistakeIsOneLineThatNamesTheFile) {
       {with("{server: 'https://h', certificate-authority-data: '*'}", "{}"),
        "certificate-authority-data is not base64"},
       {with("{server: 'https://h', certificate-authority: /nowhere/ca}", "{}"), "/nowhere/ca: cannot be read"},
+      {with("{server: 'https://h', certificate-authority: \"/a\\nb\"}", "{}"), "/a\\x0ab: cannot be read"},
       {with(kCluster, "{client-certificate-data: Q0VSVA==}"), "go together"},
       {with(kCluster, "{token: [1]}"), "must be a string"},
       {with(kCluster, "{}") + "---\n{}\n", "second"},

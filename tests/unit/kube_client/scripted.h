@@ -118,7 +118,7 @@ inline std::string error_event_text(int code, const std::string& reason) {
 }
 
 /// Answers with a page of a list; `more` is its continue token.
-inline FakeApiServer::Handler page(int version, std::vector<std::string> objects, const std::string& more = {}) {
+inline FakeApiServer::Handler page(int version, const std::vector<std::string>& objects, const std::string& more = {}) {
   std::string items;
   for (const std::string& object : objects) items += (items.empty() ? "" : ",") + object;
   const std::string body = R"({"kind":"PodList","metadata":{"resourceVersion":")" + std::to_string(version) +

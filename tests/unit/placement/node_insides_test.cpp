@@ -191,6 +191,74 @@ TEST_F(NodeInsidesTest, WishesOnNodesWithoutTopologyCannotBeMet) {
   EXPECT_EQ(reason(node, pod(2)), Reason::kNone);
 }
 
+TEST_F(NodeInsidesTest, OneGpuNeedsNoNvlinkAndNoTopology) {
+  const NodeId node = *cluster.add_node({"plain", 16'000, 128 * kGiB, 110, 8, "V100"}, 0);
+  PodRequest one = pod(1);
+  one.nvlink = NvlinkWish::kRequired;
+  EXPECT_EQ(reason(node, one), Reason::kNone);
+}
+
+TEST_F(NodeInsidesTest, AnExplicitAskForNoGpuIsAligned) {
+  const NodeId node = add(kPcie, kubelet(TopologyPolicy::kRestricted, true));
+  PodRequest request = pod(1, 0);
+  ContainerAsk first{"a", ContainerKind::kApp, 1000, kGiB, 1, kWholeGpu, true};
+  ContainerAsk second{"b", ContainerKind::kApp, 12'000, kGiB, 0, kWholeGpu, false};  // needs both NUMA nodes
+  request.asks = {first, second};
+  EXPECT_EQ(reason(node, request), Reason::kNone);
+  // "nvidia.com/gpu: 0" makes hints for single NUMA nodes, which 12 CPUs do not have.
+  request.asks[1].kubelet_gpus = true;
+  EXPECT_EQ(reason(node, request), Reason::kTopologyNever);
+}
+
+TEST_F(NodeInsidesTest, WhatKubeletDoesNotHandOutIsNotAligned) {
+  const NodeId node = add(kPcie, kubelet(TopologyPolicy::kRestricted, true));
+  PodRequest request = pod(1, 12'000);
+  request.asks = {{"a", ContainerKind::kApp, 12'000, kGiB, 1, kWholeGpu, false}};  // 1000 thousandths of a GPU
+  EXPECT_EQ(reason(node, request), Reason::kNone);
+  request.asks[0].kubelet_gpus = true;
+  EXPECT_EQ(reason(node, request), Reason::kTopologyNever);
+}
+
+TEST_F(NodeInsidesTest, BesideSharesNothingIsForeseen) {
+  const NodeId node = add(kPcie, kubelet(TopologyPolicy::kRestricted));
+  PodRequest share = pod(1);
+  share.gpu_milli = 500;
+  const AllocationId held = apply(node, share, devices({0}));
+  // Kubelet takes all eight for free and may put the next pod on the shared one.
+  EXPECT_EQ(reason(node, pod(1)), Reason::kTopologyState);
+  ASSERT_TRUE(cluster.release(held).ok());
+  EXPECT_EQ(reason(node, pod(1)), Reason::kNone);
+}
+
+TEST_F(NodeInsidesTest, ManyContainersAreFollowedByCounts) {
+  TopologySpec spec = kubelet(TopologyPolicy::kNone, true);
+  // Without the ways between the GPUs the plugin may choose any: 8 containers could go 8! ways.
+  const NodeId node = add(kPcie, spec);
+  PodRequest request = pod(8, 0);
+  for (int i = 0; i < 8; ++i) {
+    request.asks.push_back({"c" + std::to_string(i), ContainerKind::kApp, 0, 0, 1, kWholeGpu, true});
+  }
+  EXPECT_EQ(reason(node, request), Reason::kNone);  // policy none refuses nobody
+}
+
+TEST_F(NodeInsidesTest, APodThatWantsOneNumaNodeWantsItsCpusThereToo) {
+  const NodeId node = add(kPcie, kubelet(TopologyPolicy::kBestEffort, true));
+  PodRequest request = pod(1, 12'000);
+  request.topology_policy = TopologyPolicy::kSingleNumaNode;
+  EXPECT_EQ(reason(node, request), Reason::kTopologyNever);  // no NUMA node has twelve CPUs
+  request.cpu = 6000;
+  EXPECT_EQ(reason(node, request), Reason::kNone);
+}
+
+TEST_F(NodeInsidesTest, WholeCoresNeedToBeKnown) {
+  TopologySpec spec = kubelet(TopologyPolicy::kNone, true);
+  spec.kubelet.cpu.full_pcpus_only = true;
+  auto machine = topology::read_synthetic("numa:1 cpu:16x2 memory:64Gi gpu:2", "test")->machine;
+  EXPECT_EQ(table.intern(machine, spec).message(),
+            "an option of the CPU manager needs to know which CPUs are threads of one core, which no source tells for "
+            "NUMA node 0");
+}
+
 TEST_F(NodeInsidesTest, WhereWeChooseTheFastestPairIsTaken) {
   TopologySpec enforced;
   enforced.mode = AssignmentMode::kEnforced;

@@ -85,7 +85,8 @@ TEST(DefaultShareDevice, TakesTheSmallestSufficientRest) {
 
 TEST(MakePolicy, ErrorsNameWhatIsKnown) {
   EXPECT_EQ(make_policy("x", {}).message(),
-            "unknown policy 'x'; known: random, first-fit, best-fit, dot-product, gpu-packing, gpu-clustering, fgd, topology");
+            "unknown policy 'x'; known: random, first-fit, best-fit, dot-product, gpu-packing, gpu-clustering, fgd, "
+            "topology");
   EXPECT_NE(make_policy("fgd:tie=least", {}).message().find("tie='least'; allowed: rank, best-fit, random"),
             std::string::npos);
   EXPECT_NE(make_policy("fgd:step=0", {}).message().find("allowed: 1..100000"), std::string::npos);

@@ -110,7 +110,7 @@ TEST_F(TopoBest, WithoutModelTheSetsAreRankedButHaveNoBandwidth) {
   EXPECT_THAT(ran.err, AllOf(StartsWith("note: GPUs of unknown model have no MB/s; their sets are ranked as if"),
                              HasSubstr("25000 MB/s"), HasSubstr("generation 4")));
   const json best = json::parse(ran.out).at("best").at(0);
-  EXPECT_EQ(best["gpus"], json({0, 1}));
+  EXPECT_EQ(best["gpus"], json::array({0, 1}));
   for (const char* key : {"mb_per_s", "bottleneck_mb_per_s", "ring_mb_per_s", "total_mb_per_s", "share_of_all_free"}) {
     EXPECT_TRUE(best[key].is_null()) << key;
   }
@@ -137,8 +137,8 @@ TEST_F(TopoBest, ANearNicDecidesBetweenAlikeGpus) {
       "GPU2\tSYS\tSYS\t X \tPIX\n"
       "NIC0\tSYS\tSYS\tPIX\t X \n";
   write("alike.txt", kAlike);
-  EXPECT_EQ(best_of({"--matrix", path("alike.txt"), "--gpu", "T4", "--best", "1"})[0]["gpus"], json({2}));
-  EXPECT_EQ(best_of({"--synthetic", "numa:3 gpu:1 model:T4", "--best", "1"})[0]["gpus"], json({0}));
+  EXPECT_EQ(best_of({"--matrix", path("alike.txt"), "--gpu", "T4", "--best", "1"})[0]["gpus"], json::array({2}));
+  EXPECT_EQ(best_of({"--synthetic", "numa:3 gpu:1 model:T4", "--best", "1"})[0]["gpus"], json::array({0}));
 }
 
 TEST_F(TopoBest, GpusAreNamedByTheirIndexAndNotByTheirPlace) {
@@ -146,10 +146,10 @@ TEST_F(TopoBest, GpusAreNamedByTheirIndexAndNotByTheirPlace) {
         R"({"gpus":[{"index":1},{"index":4},{"index":6}],
             "links":[{"a":1,"b":4,"class":"SYS"},{"a":1,"b":6,"class":"SYS"},{"a":4,"b":6,"class":"NV4"}]})");
   const std::vector<std::string> arguments = {"--node", path("holes.json"), "--gpu", "A100", "--best", "2"};
-  EXPECT_EQ(best_of(arguments)[0]["gpus"], json({4, 6}));
+  EXPECT_EQ(best_of(arguments)[0]["gpus"], json::array({4, 6}));
   std::vector<std::string> some = arguments;
   some.insert(some.end(), {"--free", "6,1"});
-  EXPECT_EQ(best_of(some)[0]["gpus"], json({1, 6}));
+  EXPECT_EQ(best_of(some)[0]["gpus"], json::array({1, 6}));
   some.back() = "0,1";
   EXPECT_THAT(run(some).err, HasSubstr("--free \"0\": no such GPU; allowed: 1,4,6"));
 }
@@ -167,8 +167,8 @@ TEST_F(TopoBest, ThePluginsFailureIsANo) {
   EXPECT_EQ(best[0]["may_fail"], true);
   EXPECT_THAT(best[0]["why"], HasSubstr("padding"));
   // What could be had is what the slowest pair allows: the four in one NUMA node.
-  EXPECT_EQ(best[0]["all_free"]["gpus"], json({0, 1, 2, 3}));
-  EXPECT_EQ(best[1]["gpus"], json({4, 5}));
+  EXPECT_EQ(best[0]["all_free"]["gpus"], json::array({0, 1, 2, 3}));
+  EXPECT_EQ(best[1]["gpus"], json::array({4, 5}));
   EXPECT_EQ(best[1]["may_fail"], false);
   EXPECT_EQ(best[1]["may_pick"], 1);
   EXPECT_EQ(run({"--synthetic", machine, "--best", "4"}).code, kExitDone);
@@ -177,7 +177,7 @@ TEST_F(TopoBest, ThePluginsFailureIsANo) {
 TEST_F(TopoBest, ThePluginSaysHowManySetsItMayPick) {
   // Four alike GPUs: in some order of their names each of the six pairs is the plugin's first.
   const json best = best_of({"--synthetic", "numa:1 gpu:4 model:T4", "--best", "2", "--objective", "nvidia"});
-  EXPECT_EQ(best[0]["gpus"], json({0, 1}));
+  EXPECT_EQ(best[0]["gpus"], json::array({0, 1}));
   EXPECT_EQ(best[0]["may_pick"], 6);
   EXPECT_EQ(best[0]["may_fail"], false);
 }
@@ -189,7 +189,7 @@ TEST_F(TopoBest, TooFewFreeGpusAreANo) {
     ASSERT_EQ(best.size(), 3U);
     EXPECT_TRUE(best[0]["gpus"].is_null());
     EXPECT_EQ(best[0]["why"], "3 GPUs are free");
-    EXPECT_EQ(best[0]["all_free"]["gpus"], json({0, 1, 2, 3}));
+    EXPECT_EQ(best[0]["all_free"]["gpus"], json::array({0, 1, 2, 3}));
     EXPECT_EQ(best[1]["gpus"].size(), 2U);
     EXPECT_EQ(best[1].count("why"), 0U);
     EXPECT_TRUE(best[2]["all_free"].is_null());

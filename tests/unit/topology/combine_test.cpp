@@ -50,6 +50,33 @@ TEST(Combine, NumbersOfALowerSourceAreTakenWhereTheCountsAgree) {
   EXPECT_EQ(reading.machine.gpus[0].model, "T4");
 }
 
+// Labels of a machine that is not in the catalogue tell the model only.
+TEST(Combine, CountedGpusStayOnTheirNumaNodesWhereALowerSourceDoesNotSay) {
+  Reading reading = report(3, 1);
+  Reading labels;
+  for (int i = 0; i < 4; ++i) {
+    Gpu& gpu = labels.machine.gpus.emplace_back();
+    gpu.index = i;
+    gpu.model = "T4";
+  }
+  combine(reading, labels, "labels");
+  EXPECT_FALSE(reading.machine.gpus_numbered);
+  EXPECT_EQ(reading.machine.gpus[2].numa, std::vector<int>{0});
+  EXPECT_EQ(reading.machine.gpus[3].numa, std::vector<int>{1});
+  EXPECT_EQ(reading.machine.gpus[3].model, "T4");
+  EXPECT_TRUE(reading.notes.empty());
+}
+
+TEST(Combine, CpusOfALowerSourceAreTakenOnlyIfTheyAreAsMany) {
+  Reading reading = report(2, 2);
+  reading.machine.numa[0].cpu_count = 4;
+  reading.machine.numa[1].cpu_count = 6;
+  combine(reading, of("numa:2 gpu:2 cpu:4"), "catalogue");
+  EXPECT_EQ(to_text(reading.machine.numa[0].cpus.value()), "0-3");
+  EXPECT_FALSE(reading.machine.numa[1].cpus.has_value());
+  EXPECT_EQ(reading.machine.numa[1].cpu_count, 6);
+}
+
 TEST(Combine, ContradictionsAreNotedAndTheHigherSourceWins) {
   Reading spread = report(3, 1);
   combine(spread, of("numa:2 gpu:2 model:T4 nvlink:0-1"), "catalogue");

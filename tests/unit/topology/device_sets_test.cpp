@@ -175,13 +175,13 @@ TEST(DeviceSets, WhatCannotBeTabulatedIsRefused) {
   EXPECT_THAT(refusal(alike(3, 20'000'000), alike(3, 1)), HasSubstr("GPUs 0 and 1 have 20000000; allowed is 0 to"));
   EXPECT_THAT(refusal(alike(3, 1), alike(3, -1)), HasSubstr("plugin scores: GPUs 0 and 1 have -1"));
   PairMatrix odd = alike(3, 1);
-  odd.mb_per_s[1] = 2;
+  odd.values[1] = 2;
   EXPECT_EQ(refusal(odd, alike(3, 1)), "bandwidth: GPUs 0 and 1 differ by direction");
   PairMatrix self = alike(3, 1);
-  self.mb_per_s[4] = 2;
+  self.values[4] = 2;
   EXPECT_EQ(refusal(self, alike(3, 1)), "bandwidth: GPU 1 has a value to itself; allowed is 0");
   PairMatrix cut = alike(3, 1);
-  cut.mb_per_s.pop_back();
+  cut.values.pop_back();
   EXPECT_EQ(refusal(cut, alike(3, 1)), "bandwidth: 8 values for 3 GPUs; one per pair and direction is 9");
 }
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "scheduler/kube/client/api_client.h"
+#include "scheduler/kube/client/bind_pod.h"
+#include "scheduler/kube/client/waiter.h"
+
+namespace mortise::extender {
+
+struct BindResult {
+  enum class State {
+    kBound,     ///< the pod is on the node, now or already
+    kNotBound,  ///< it is not, and no request of ours can still change that
+    kUnknown,   ///< nobody could be asked; the place must be kept until something tells
+  };
+  State state = State::kUnknown;
+  std::string error;  ///< one line; empty when bound
+};
+
+/// Makes a planned place real.
+class Binder {
+ public:
+  virtual ~Binder() = default;
+  /// May take long; several threads at once.
+  virtual BindResult bind(const kube::Binding& binding) = 0;
+};
+
+/// By a Binding at the API server. An answer that leaves open what happened is settled by reading the pod.
+class ApiBinder final : public Binder {
+ public:
+  static constexpr int kMaxAttempts = 3;
+
+  /// All must outlive it.
+  ApiBinder(kube::ApiClient& client, kube::Waiter& waiter, std::stop_token stop)
+      : client_(client), waiter_(waiter), stop_(std::move(stop)) {}
+  BindResult bind(const kube::Binding& binding) override;
+
+ private:
+  kube::ApiClient& client_;
+  kube::Waiter& waiter_;
+  std::stop_token stop_;
+};
+
+}  // namespace mortise::extender

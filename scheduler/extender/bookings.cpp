@@ -1,0 +1,191 @@
+#include "scheduler/extender/bookings.h"
+
+#include <algorithm>
+
+namespace mortise::extender {
+
+using placement::DeviceSet;
+using placement::Knowledge;
+using placement::PodRequest;
+using Stage = Booking::Stage;
+
+bool Booking::is_short(const placement::ClusterState& cluster) const {
+  if (!allocation) return false;
+  return cluster.allocation(*allocation)->devices.size() < request.gpus;
+}
+
+const Booking* Bookings::find(std::string_view uid) const {
+  const auto found = by_uid_.find(uid);
+  return found == by_uid_.end() ? nullptr : &found->second;
+}
+
+Booking& Bookings::put(const PodRequest& pod, std::string_view node, Stage stage) {
+  forget(pod.uid);
+  by_node_[std::string(node)].insert(pod.uid);
+  Booking& booking = by_uid_[pod.uid];
+  booking.request = pod;
+  booking.node = node;
+  booking.stage = stage;
+  return booking;
+}
+
+void Bookings::give_back(Booking& booking) {
+  if (booking.allocation) (void)cluster_.release(*booking.allocation);
+  booking.allocation.reset();
+}
+
+void Bookings::forget(std::string_view uid) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end()) return;
+  Booking& booking = found->second;
+  give_back(booking);
+  if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, found->first});
+  const auto pods = by_node_.find(booking.node);
+  pods->second.erase(pods->second.find(uid));
+  if (pods->second.empty()) by_node_.erase(pods);
+  by_uid_.erase(found);
+}
+
+Status Bookings::reserve(const PodRequest& pod, const placement::Placed& placed, Nanoseconds expires,
+                         Knowledge knowledge) {
+  drop_reservation(pod.uid);
+  if (find(pod.uid) != nullptr) return Error{"the pod is being bound"};
+  const auto applied = cluster_.apply(cluster_.intern(pod), placed.node, placed.devices, knowledge);
+  if (!applied) return applied.error();
+  Booking& booking = put(pod, cluster_.node_name(placed.node), Stage::kReserved);
+  booking.allocation = *applied;
+  booking.expires = expires;
+  expiry_.emplace(expires, pod.uid);
+  return ok_status();
+}
+
+void Bookings::drop_reservation(std::string_view uid) {
+  const Booking* booking = find(uid);
+  if (booking != nullptr && booking->stage == Stage::kReserved) ended(uid);
+}
+
+void Bookings::drop_expired(Nanoseconds now) {
+  while (!expiry_.empty() && expiry_.begin()->first <= now) {
+    const std::string uid = expiry_.begin()->second;
+    ended(uid);
+  }
+}
+
+bool Bookings::start_binding(std::string_view uid) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.stage != Stage::kReserved) return false;
+  expiry_.erase({found->second.expires, found->first});
+  found->second.stage = Stage::kBinding;
+  return true;
+}
+
+void Bookings::binding_unknown(std::string_view uid, Nanoseconds expires) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.stage != Stage::kBinding) return;
+  found->second.stage = Stage::kReserved;
+  found->second.expires = expires;
+  expiry_.emplace(expires, found->first);
+}
+
+void Bookings::binding_failed(std::string_view uid) {
+  const Booking* booking = find(uid);
+  if (booking != nullptr && booking->stage == Stage::kBinding) ended(uid);
+}
+
+/// Whether devices that a pod was told to take are the ones it has.
+bool Bookings::honours_devices(std::string_view node) const {
+  const auto known = cluster_.find_node(node);
+  if (!known) return false;
+  const placement::NodeTopology* topology = cluster_.topology_of(cluster_.machine_of(*known));
+  return topology == nullptr || topology->enforced();
+}
+
+void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceSet& devices) {
+  const auto found = by_uid_.find(pod.uid);
+  if (found != by_uid_.end() && found->second.node == node && found->second.allocation) {
+    Booking& booking = found->second;
+    const DeviceSet& held = cluster_.allocation(*booking.allocation)->devices;
+    const bool as_thought = devices.empty() || devices == held || !honours_devices(node);
+    if (as_thought) {
+      if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, pod.uid});
+      booking.stage = Stage::kBound;
+      return;
+    }
+  }
+  const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
+  Booking& booking = put(pod, node, Stage::kBound);
+  take_place(booking, devices);
+  if (!before.empty()) complete_short_ones(before);
+}
+
+void Bookings::take_place(Booking& booking, const DeviceSet& devices) {
+  const auto node = cluster_.find_node(booking.node);
+  if (!node) return;
+  const ShapeId shape = cluster_.intern(booking.request);
+  if (!devices.empty() || booking.request.gpus == 0) {
+    const Knowledge knowledge = honours_devices(booking.node) ? Knowledge::kExact : Knowledge::kUnknown;
+    const auto adopted = cluster_.adopt(shape, *node, devices, knowledge);
+    if (adopted) {
+      booking.allocation = *adopted;
+      return;
+    }
+  }
+  // The lowest free ones stand for those that are not known; there may be fewer than it holds.
+  DeviceSet free;
+  const placement::NodeState& state = cluster_.state_of(*node);
+  for (int device = 0; device < state.devices && free.size() < booking.request.gpus; ++device) {
+    if (state.free[static_cast<std::size_t>(device)] >= cluster_.shapes().shape(shape).gpu_milli) free.insert(device);
+  }
+  const auto adopted = cluster_.adopt(shape, *node, free, Knowledge::kUnknown);
+  if (adopted) booking.allocation = *adopted;
+}
+
+void Bookings::started(std::string_view uid, Nanoseconds since_1970) {
+  const auto found = by_uid_.find(uid);
+  if (found != by_uid_.end()) found->second.started = since_1970;
+}
+
+void Bookings::ended(std::string_view uid) {
+  const Booking* booking = find(uid);
+  if (booking == nullptr) return;
+  const std::string node = booking->node;
+  forget(std::string(uid));
+  complete_short_ones(node);
+}
+
+void Bookings::complete_short_ones(std::string_view node) {
+  const auto pods = by_node_.find(node);
+  if (pods == by_node_.end()) return;
+  for (const std::string& uid : pods->second) {
+    Booking& booking = by_uid_.at(uid);
+    if (!booking.is_short(cluster_)) continue;
+    give_back(booking);
+    take_place(booking, {});
+  }
+}
+
+void Bookings::node_added(std::string_view node) {
+  const auto pods = by_node_.find(node);
+  if (pods == by_node_.end()) return;
+  for (const std::string& uid : pods->second) {
+    Booking& booking = by_uid_.at(uid);
+    if (!booking.allocation) take_place(booking, {});
+  }
+}
+
+void Bookings::node_leaves(std::string_view node) {
+  const auto pods = by_node_.find(node);
+  if (pods == by_node_.end()) return;
+  for (const std::string& uid : pods->second) give_back(by_uid_.at(uid));
+}
+
+std::vector<std::string> Bookings::bound_uids() const {
+  std::vector<std::string> uids;
+  for (const auto& [uid, booking] : by_uid_) {
+    if (booking.stage == Stage::kBound) uids.push_back(uid);
+  }
+  std::sort(uids.begin(), uids.end());
+  return uids;
+}
+
+}  // namespace mortise::extender

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "scheduler/base/clock.h"
+#include "scheduler/extender/binder.h"
+#include "scheduler/extender/handlers.h"
+#include "scheduler/extender/live_cluster.h"
+#include "scheduler/extender/state_feed.h"
+#include "scheduler/kube/client/api_client.h"
+#include "scheduler/kube/client/waiter.h"
+
+namespace mortise::extender {
+
+struct LiveOptions {
+  std::string kubeconfig;  ///< file; empty: the service account of the pod we run in
+  std::string context;     ///< of the file; empty: its current one
+  std::string catalogue;   ///< folder of the machine catalogue; empty: the one that came with the program
+  std::uint64_t seed = 1;
+};
+
+/// The parts that stand between an API server and the cluster state.
+class Live {
+ public:
+  /// How long a decisive answer holds its place: kube-scheduler binds within seconds, unless volumes or other plugins
+  /// make it wait; after this long the place is looked for again at bind.
+  static constexpr Nanoseconds kReserveFor = 120 * kSecond;
+
+  /// Reads where the API server is, without asking it anything. All must outlive it.
+  static Result<std::unique_ptr<Live>> prepare(const LiveOptions& options, placement::ClusterState& cluster,
+                                               Bookings& bookings, const Clock& clock);
+  ~Live();
+
+  Binder& binder() { return *binder_; }
+  Handlers::Waiting waiting();
+  std::string server() const { return client_->server().authority(); }
+
+  /// Begins to watch; `mutex` guards the cluster from now on.
+  void start(std::mutex& mutex);
+  /// Why the state of the cluster is not known yet; empty: it is.
+  std::string waiting_for() const;
+  /// What objects could not be understood since the last call, one line each. Takes the mutex.
+  std::vector<std::string> new_notes();
+  /// Ends watches and Bindings on their way.
+  void stop();
+
+ private:
+  Live(const LiveOptions& options, placement::ClusterState& cluster, Bookings& bookings, const Clock& clock);
+
+  const LiveOptions options_;
+  const Clock& clock_;
+  std::stop_source stop_;
+  std::unique_ptr<kube::ApiClient> client_;
+  kube::SleepingWaiter waiter_;
+  topology::LazyCatalogue catalogue_;
+  StateFeed feed_;
+  std::optional<ApiBinder> binder_;
+  std::mutex* mutex_ = nullptr;
+  std::size_t notes_told_ = 0;
+  std::optional<LiveCluster> cluster_;
+};
+
+}  // namespace mortise::extender

@@ -1,0 +1,45 @@
+#include "scheduler/extender/readiness.h"
+
+#include <string_view>
+#include <utility>
+
+namespace mortise::extender {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames = {"synced", "leader", "serving"};
+/// The conditions without which an answer would be wrong come first.
+constexpr std::size_t kNeededToAnswer = 2;
+
+}  // namespace
+
+Readiness::Readiness() : unmet_{"the cluster is not read yet", "not known yet", ""} {}
+
+void Readiness::set_met(Condition condition) {
+  set_unmet(condition, "");
+}
+
+void Readiness::set_unmet(Condition condition, std::string why) {
+  const std::lock_guard lock(mutex_);
+  unmet_[static_cast<std::size_t>(condition)] = std::move(why);
+}
+
+std::string Readiness::report() const {
+  return report_first(kCount);
+}
+
+std::string Readiness::obstacle() const {
+  std::string text = report_first(kNeededToAnswer);
+  text = text.substr(0, text.find('\n'));
+  return text.empty() ? text : "not ready: " + text;
+}
+
+std::string Readiness::report_first(std::size_t count) const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!unmet_[i].empty()) text += std::string(kNames[i]) + ": " + unmet_[i] + "\n";
+  }
+  return text;
+}
+
+}  // namespace mortise::extender

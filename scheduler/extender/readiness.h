@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace mortise::extender {
+
+/// What must hold before questions are answered. Thread-safe.
+class Readiness {
+ public:
+  enum class Condition {
+    kSynced,   ///< the state of the cluster is known
+    kLeader,   ///< no other replica answers
+    kServing,  ///< the program is not about to end
+  };
+
+  /// Nothing is known of the cluster and of other replicas yet.
+  Readiness();
+
+  void set_met(Condition condition);
+  /// `why` is one line for a person, and must not be empty.
+  void set_unmet(Condition condition, std::string why);
+
+  /// `NAME: why` of every condition that is not met, a line each; empty: ready.
+  std::string report() const;
+  /// Why the verbs cannot be answered; empty: they can, be it for the last time.
+  std::string obstacle() const;
+
+ private:
+  static constexpr std::size_t kCount = 3;
+  std::string report_first(std::size_t count) const;
+
+  mutable std::mutex mutex_;
+  std::array<std::string, kCount> unmet_;  // why; empty: met
+};
+
+}  // namespace mortise::extender

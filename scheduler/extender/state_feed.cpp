@@ -1,0 +1,199 @@
+#include "scheduler/extender/state_feed.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "scheduler/kube/objects/assigned_devices.h"
+#include "scheduler/kube/objects/cluster_file.h"
+#include "scheduler/kube/objects/resources.h"
+#include "scheduler/kube/objects/time_text.h"
+
+namespace mortise::extender {
+namespace {
+
+using placement::DeviceSet;
+using placement::NodeSpec;
+using placement::PodRequest;
+
+/// What a pod holds is what its containers ask for, whatever is wrong with its annotations.
+Result<PodRequest> request_of_bound(const kube::Pod& pod, bool& annotations_wrong) {
+  Result<PodRequest> request = kube::pod_request(pod);
+  annotations_wrong = !request.ok();
+  if (request.ok()) return request;
+  kube::Pod bare = pod;
+  bare.annotations.clear();
+  return kube::pod_request(bare);
+}
+
+/// GPUs that the node has but does not hand out.
+std::int32_t lost_gpus(const kube::Node& node, const NodeSpec& spec) {
+  kube::Node whole = node;
+  whole.allocatable = node.capacity;
+  const Result<NodeSpec> capacity = kube::node_spec(whole);
+  return capacity.ok() ? std::max(0, capacity->gpus - spec.gpus) : 0;
+}
+
+/// The names that are known and not among those that exist.
+template <class Known, class Name>
+std::vector<std::string> gone(const Known& known, const std::set<Name, std::less<>>& exist) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known) {
+    if (exist.find(name) == exist.end()) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+NodeSpec StateFeed::spec_of(const kube::Node& node) {
+  Result<NodeSpec> read = kube::node_spec(node);
+  if (!read.ok()) {
+    // Nothing is handed out on it until it can be read again; its pods stay in the books.
+    notes_.add_one_of("nodes that cannot be read take no pods: " + read.message(), node.name);
+    NodeSpec closed;
+    closed.name = node.name;
+    closed.schedulable = false;
+    closed.blocked = true;
+    return closed;
+  }
+  NodeSpec spec = *std::move(read);
+  const auto report = reports_.find(node.name);
+  if (const Status found = topologies_.find(node, report == reports_.end() ? nullptr : &report->second, spec); !found) {
+    notes_.add_one_of("nodes without topology: " + found.message(), node.name);
+  }
+  spec.gpus_lost = lost_gpus(node, spec);
+  spec.gpus += spec.gpus_lost;
+  if (spec.gpus_lost > 0) spec.topology = nullptr;
+  return spec;
+}
+
+void StateFeed::settle_node(const kube::Node& node) {
+  const NodeSpec spec = spec_of(node);
+  const auto known = cluster_.find_node(spec.name);
+  if (known) {
+    if (const Status updated = cluster_.update_node(*known, spec); !updated) {
+      notes_.add_one_of("nodes stay as they were: " + updated.message(), spec.name);
+    }
+    return;
+  }
+  const auto added = cluster_.add_node(spec, kube::seeded_rank(seed_, spec.name));
+  if (!added) {
+    notes_.add_one_of("nodes left out: " + added.message(), spec.name);
+    return;
+  }
+  bookings_.node_added(spec.name);
+}
+
+void StateFeed::replace_nodes(std::vector<kube::Node> nodes) {
+  std::set<std::string, std::less<>> names;
+  for (const kube::Node& node : nodes) names.insert(node.name);
+  for (const std::string& name : gone(nodes_, names)) delete_node(name);
+  for (kube::Node& node : nodes) upsert_node(std::move(node));
+}
+
+void StateFeed::upsert_node(kube::Node node) {
+  const kube::Node& kept = nodes_.insert_or_assign(node.name, node).first->second;
+  settle_node(kept);
+}
+
+void StateFeed::delete_node(std::string_view name) {
+  nodes_.erase(std::string(name));
+  const auto known = cluster_.find_node(name);
+  if (!known) return;
+  bookings_.node_leaves(name);
+  if (const Status removed = cluster_.remove_node(*known); !removed) {
+    notes_.add_one_of("nodes that are gone but stay: " + removed.message(), name);
+  }
+}
+
+void StateFeed::replace_reports(std::vector<topology::NodeTopologyReport> reports) {
+  std::set<std::string, std::less<>> names;
+  for (const topology::NodeTopologyReport& report : reports) names.insert(report.reading.node);
+  for (const std::string& name : gone(reports_, names)) delete_report(name);
+  for (topology::NodeTopologyReport& report : reports) upsert_report(std::move(report));
+}
+
+void StateFeed::upsert_report(topology::NodeTopologyReport report) {
+  const std::string name = report.reading.node;
+  reports_.insert_or_assign(name, std::move(report));
+  if (const auto node = nodes_.find(name); node != nodes_.end()) settle_node(node->second);
+}
+
+void StateFeed::delete_report(std::string_view name) {
+  reports_.erase(std::string(name));
+  if (const auto node = nodes_.find(name); node != nodes_.end()) settle_node(node->second);
+}
+
+void StateFeed::replace_pods(const std::vector<kube::Pod>& pods) {
+  std::set<std::string, std::less<>> uids;
+  for (const kube::Pod& pod : pods) uids.insert(pod.uid);
+  for (const std::string& uid : bookings_.bound_uids()) {
+    if (!uids.contains(uid)) delete_pod(uid);
+  }
+  for (const std::string& uid : gone(waiting_, uids)) delete_pod(uid);
+  for (const kube::Pod& pod : pods) upsert_pod(pod);
+}
+
+void StateFeed::upsert_pod(const kube::Pod& pod) {
+  if (pod.uid.empty()) return;
+  if (pod.terminal()) {
+    delete_pod(pod.uid);
+    return;
+  }
+  if (pod.node_name.empty()) {
+    Result<PodRequest> request = kube::pod_request(pod);
+    if (request.ok()) {
+      waiting_.insert_or_assign(pod.uid, *std::move(request));
+    } else {
+      waiting_.erase(pod.uid);  // filter answers it with what is wrong
+    }
+    return;
+  }
+  waiting_.erase(pod.uid);
+  bool annotations_wrong = false;
+  const Result<PodRequest> request = request_of_bound(pod, annotations_wrong);
+  if (!request.ok()) {
+    notes_.add_one_of("bound pods whose requests cannot be read hold nothing here: " + request.message(), pod.key());
+    return;
+  }
+  if (annotations_wrong) notes_.add_one_of("bound pods whose annotations are wrong count without them", pod.key());
+  take_bound(pod, *request);
+}
+
+void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
+  DeviceSet devices;
+  const auto annotation = pod.annotations.find(std::string(kube::kAssignedDevicesAnnotation));
+  if (annotation != pod.annotations.end() && request.gpus > 0) {
+    const auto assigned = kube::parse_assigned_devices(annotation->second);
+    if (assigned.ok() && !assigned->by_uuid && assigned->devices.size() == request.gpus) {
+      devices = assigned->devices;
+    } else {
+      notes_.add_one_of("pods whose annotation of devices does not say what they hold may hold any", pod.key());
+    }
+  }
+  bookings_.bound(request, pod.node_name, devices);
+  if (pod.start_time.empty()) return;
+  const Result<Nanoseconds> start = kube::parse_time(pod.start_time);
+  if (start.ok()) {
+    bookings_.started(pod.uid, *start);
+  } else {
+    notes_.add_one_of("bound pods count as just started: status.startTime " + start.message(), pod.key());
+  }
+}
+
+void StateFeed::delete_pod(std::string_view uid) {
+  waiting_.erase(std::string(uid));
+  bookings_.ended(uid);
+}
+
+void StateFeed::bad_object(std::string_view what, std::string_view name, std::string_view why) {
+  notes_.add_one_of(std::string(what) + " of the wrong form are left out: " + std::string(why), name);
+}
+
+const PodRequest* StateFeed::waiting(std::string_view uid) const {
+  const auto found = waiting_.find(uid);
+  return found == waiting_.end() ? nullptr : &found->second;
+}
+
+}  // namespace mortise::extender

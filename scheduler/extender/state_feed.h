@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/extender/bookings.h"
+#include "scheduler/kube/objects/node.h"
+#include "scheduler/kube/objects/node_topology.h"
+#include "scheduler/kube/objects/notes.h"
+#include "scheduler/kube/objects/pod.h"
+#include "scheduler/placement/cluster_state.h"
+#include "scheduler/topology/sources/lazy_catalogue.h"
+#include "scheduler/topology/sources/nrt_json.h"
+
+namespace mortise::extender {
+
+/// Keeps the cluster state as the objects of the API server have it. What cannot be understood is noted, and blocks at
+/// most what the pod or node itself has. Not synchronised.
+class StateFeed {
+ public:
+  /// All must outlive it. `seed` draws the nodes' ranks.
+  StateFeed(placement::ClusterState& cluster, Bookings& bookings, topology::LazyCatalogue& catalogue,
+            std::uint64_t seed)
+      : cluster_(cluster), bookings_(bookings), topologies_(catalogue, notes_), seed_(seed) {}
+
+  void replace_nodes(std::vector<kube::Node> nodes);
+  void upsert_node(kube::Node node);
+  void delete_node(std::string_view name);
+
+  void replace_reports(std::vector<topology::NodeTopologyReport> reports);
+  void upsert_report(topology::NodeTopologyReport report);
+  void delete_report(std::string_view name);
+
+  void replace_pods(const std::vector<kube::Pod>& pods);
+  void upsert_pod(const kube::Pod& pod);
+  void delete_pod(std::string_view uid);
+
+  /// An object that is not even of the right form; nothing of it changes.
+  void bad_object(std::string_view what, std::string_view name, std::string_view why);
+
+  /// A pod that waits for a node, as last seen; null: none such.
+  const placement::PodRequest* waiting(std::string_view uid) const;
+
+  /// What was not understood so far, one line each.
+  std::vector<std::string> notes() const { return notes_.lines(); }
+
+ private:
+  placement::NodeSpec spec_of(const kube::Node& node);
+  void settle_node(const kube::Node& node);
+  void take_bound(const kube::Pod& pod, const placement::PodRequest& request);
+
+  placement::ClusterState& cluster_;
+  Bookings& bookings_;
+  kube::Notes notes_;
+  kube::NodeTopologies topologies_;
+  std::uint64_t seed_;
+  std::map<std::string, kube::Node, std::less<>> nodes_;
+  std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
+  std::map<std::string, placement::PodRequest, std::less<>> waiting_;  // by UID
+};
+
+}  // namespace mortise::extender

@@ -1,0 +1,102 @@
+// A decisive answer holds its place until it is bound, asked about again, or too old.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/extender/handlers.h"
+#include "tests/unit/extender/test_cluster.h"
+
+namespace mortise::extender {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::vector<std::string_view> kBig = {"big-a", "big-b"};
+constexpr Nanoseconds kHeld = 60 * kSecond;
+
+std::vector<std::string> passed(TestCluster& cluster, const std::string& uid, int gpus,
+                                const std::vector<std::string_view>& nodes = kBig) {
+  return with_verdict(cluster.handlers().filter(ask(uid, gpus, nodes)).result, Verdict::kPassed);
+}
+
+BindingArgs to(const std::string& uid, const std::string& node) {
+  return {"pod-" + uid, "default", uid, node};
+}
+
+TEST(Reservation, ASecondPodDoesNotGetThePlaceOfOneThatIsNotBoundYet) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  EXPECT_THAT(passed(cluster, "u2", 8), ElementsAre("big-b"));
+  EXPECT_THAT(passed(cluster, "u3", 8), IsEmpty());
+  EXPECT_EQ(cluster.bookings().reserved(), 2U);
+}
+
+TEST(Reservation, FiftyPodsForOneGpuGetItOnce) {
+  TestCluster cluster("first-fit", kHeld);
+  cluster.occupy("small", 1);
+  int winners = 0;
+  for (int i = 0; i < 50; ++i) {
+    winners += passed(cluster, "u" + std::to_string(i), 1, {"small", "plain"}).empty() ? 0 : 1;
+  }
+  EXPECT_EQ(winners, 1);
+}
+
+TEST(Reservation, AskingAgainReplacesIt) {
+  TestCluster cluster("first-fit", kHeld);
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  EXPECT_EQ(cluster.bookings().reserved(), 1U);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-b"));  // the third time its node is set aside
+  EXPECT_EQ(cluster.free_gpus("big-a"), 8);
+  EXPECT_EQ(cluster.free_gpus("big-b"), 0);
+}
+
+TEST(Reservation, AQuestionAboutOneNodeLeavesItAndIsNotHinderedByIt) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  EXPECT_THAT(passed(cluster, "u1", 8, {"big-a"}), ElementsAre("big-a"));
+  EXPECT_THAT(passed(cluster, "u1", 8, {"big-b"}), ElementsAre("big-b"));
+  EXPECT_EQ(cluster.free_gpus("big-a"), 0);
+  EXPECT_EQ(cluster.free_gpus("big-b"), 8);
+}
+
+TEST(Reservation, ItExpires) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  cluster.clock().advance(kHeld);
+  EXPECT_THAT(passed(cluster, "u2", 8), ElementsAre("big-a"));
+  // The first one comes late: its place is gone, and it is told so.
+  EXPECT_THAT(cluster.handlers().bind(to("u1", "big-a")), HasSubstr("does not fit on node big-a: InsufficientGpu"));
+}
+
+TEST(Reservation, BindTakesWhatWasReserved) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  EXPECT_EQ(cluster.handlers().bind(to("u1", "big-a")), "");
+  EXPECT_EQ(cluster.bookings().reserved(), 0U);
+  cluster.clock().advance(2 * kHeld);
+  EXPECT_THAT(passed(cluster, "u2", 8), ElementsAre("big-b"));
+}
+
+TEST(Reservation, BindOnAnotherNodeMovesIt) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 2), ElementsAre("big-a"));
+  EXPECT_EQ(cluster.handlers().bind(to("u1", "big-b")), "");
+  EXPECT_EQ(cluster.free_gpus("big-a"), 8);
+  EXPECT_EQ(cluster.free_gpus("big-b"), 6);
+}
+
+TEST(Reservation, ABindThatFailsGivesThePlaceBack) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  const Handlers::BindStart start = cluster.handlers().start_bind(to("u1", "big-a"));
+  ASSERT_EQ(start.error, "");
+  EXPECT_EQ(start.devices.size(), 8);
+  EXPECT_THAT(cluster.handlers().start_bind(to("u1", "big-a")).error, HasSubstr("being bound"));
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));  // on its way
+  cluster.handlers().finish_bind(start.request, "big-a", BindResult::State::kNotBound);
+  EXPECT_EQ(cluster.free_gpus("big-a"), 8);
+}
+
+}  // namespace
+}  // namespace mortise::extender

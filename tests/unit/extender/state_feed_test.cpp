@@ -1,0 +1,232 @@
+// The cluster state follows the API server's objects, whatever order they come in and whatever is in them.
+#include "scheduler/extender/state_feed.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/placement/engine.h"
+#include "scheduler/placement/fragmentation.h"
+#include "scheduler/placement/policy.h"
+
+namespace mortise::extender {
+namespace {
+
+kube::Node node(const std::string& name, int gpus, int capacity = -1) {
+  kube::Node made;
+  made.name = name;
+  made.uid = "node-" + name;
+  made.allocatable = {{"cpu", "64"}, {"memory", "256Gi"}, {"pods", "110"}, {"nvidia.com/gpu", std::to_string(gpus)}};
+  made.capacity = made.allocatable;
+  if (capacity >= 0) made.capacity["nvidia.com/gpu"] = std::to_string(capacity);
+  return made;
+}
+
+kube::Pod pod(const std::string& uid, int gpus, const std::string& on = "") {
+  kube::Pod made;
+  made.ns = "default";
+  made.name = "pod-" + uid;
+  made.uid = uid;
+  made.node_name = on;
+  made.phase = on.empty() ? "Pending" : "Running";
+  kube::Container container;
+  container.name = "main";
+  container.requests = {{"cpu", "2"}};
+  if (gpus > 0) container.limits = {{"nvidia.com/gpu", std::to_string(gpus)}};
+  made.containers.push_back(container);
+  return made;
+}
+
+class StateFeedTest : public ::testing::Test {
+ protected:
+  const placement::NodeState& state(const std::string& name) { return cluster.state_of(*cluster.find_node(name)); }
+  int free(const std::string& name) { return state(name).whole_free(); }
+  void check() { EXPECT_TRUE(cluster.check().ok()) << cluster.check().message(); }
+
+  placement::ClusterState cluster;
+  Bookings bookings{cluster};
+  topology::LazyCatalogue catalogue{""};
+  StateFeed feed{cluster, bookings, catalogue, 1};
+};
+
+TEST_F(StateFeedTest, BoundPodsHoldUntilTheyEndAndNotOnlyUntilTheyAreBeingDeleted) {
+  feed.replace_nodes({node("a", 8)});
+  kube::Pod running = pod("u1", 4, "a");
+  feed.replace_pods({running});
+  EXPECT_EQ(free("a"), 4);
+  running.deleting = true;
+  feed.upsert_pod(running);
+  EXPECT_EQ(free("a"), 4);
+  running.phase = "Succeeded";
+  feed.upsert_pod(running);
+  EXPECT_EQ(free("a"), 8);
+  feed.delete_pod("u1");  // comes later, and changes nothing
+  EXPECT_EQ(free("a"), 8);
+  check();
+}
+
+TEST_F(StateFeedTest, APodOfTheSameNameWithANewUidIsAnotherPod) {
+  feed.replace_nodes({node("a", 8)});
+  feed.upsert_pod(pod("u1", 4, "a"));
+  kube::Pod again = pod("u2", 2, "a");
+  again.name = "pod-u1";
+  feed.delete_pod("u1");
+  feed.upsert_pod(again);
+  EXPECT_EQ(free("a"), 6);
+  feed.delete_pod("u1");  // the old one's deletion, told again
+  EXPECT_EQ(free("a"), 6);
+}
+
+TEST_F(StateFeedTest, WhatAListDoesNotHoldAnyMoreIsReleased) {
+  feed.replace_nodes({node("a", 8), node("b", 8)});
+  feed.replace_pods({pod("u1", 4, "a"), pod("u2", 2, "a")});
+  feed.replace_pods({pod("u2", 2, "a")});
+  EXPECT_EQ(free("a"), 6);
+  feed.replace_nodes({node("a", 8)});
+  EXPECT_FALSE(cluster.find_node("b").has_value());
+  check();
+}
+
+TEST_F(StateFeedTest, PodsMayComeBeforeTheirNode) {
+  feed.replace_pods({pod("u1", 4, "a")});
+  feed.upsert_node(node("a", 8));
+  EXPECT_EQ(free("a"), 4);
+  EXPECT_EQ(state("a").cpu_free, 62'000);
+}
+
+TEST_F(StateFeedTest, ANodeThatComesBackHasItsPodsAgain) {
+  feed.replace_nodes({node("a", 8)});
+  feed.replace_pods({pod("u1", 4, "a"), pod("u2", 1, "a")});
+  feed.delete_node("a");
+  EXPECT_EQ(cluster.totals().pods, 0);
+  feed.upsert_node(node("a", 8));
+  EXPECT_EQ(free("a"), 3);
+  feed.delete_pod("u1");
+  EXPECT_EQ(free("a"), 7);
+  check();
+}
+
+TEST_F(StateFeedTest, WrongAnnotationsBlockNoMoreThanThePodAskedForAndHeal) {
+  feed.replace_nodes({node("a", 8)});
+  kube::Pod odd = pod("u1", 2, "a");
+  odd.annotations["mortise.dev/topology-policy"] = "sideways";
+  odd.annotations["mortise.dev/assigned-devices"] = "{\"main\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\"]}";
+  feed.upsert_pod(odd);
+  EXPECT_EQ(free("a"), 6);
+  EXPECT_EQ(feed.notes().size(), 2U);
+  odd.annotations = {{"mortise.dev/assigned-devices", "{\"main\":[\"6\",\"7\"]}"}};
+  feed.upsert_pod(odd);
+  EXPECT_EQ(free("a"), 6);
+  feed.delete_pod("u1");
+  EXPECT_EQ(free("a"), 8);
+}
+
+TEST_F(StateFeedTest, MoreThanANodeHasIsInTheBooksAndMendsItself) {
+  feed.replace_nodes({node("a", 4)});
+  feed.replace_pods({pod("u1", 3, "a"), pod("u2", 3, "a")});  // somebody else bound the second
+  EXPECT_EQ(free("a"), 0);
+  EXPECT_EQ(cluster.totals().gpu_used, 4000);
+  feed.delete_pod("u1");
+  EXPECT_EQ(free("a"), 1);  // the second holds its three now
+  check();
+}
+
+TEST_F(StateFeedTest, GpusThatAreNotAllocatableAreLost) {
+  feed.upsert_node(node("a", 8));
+  feed.upsert_pod(pod("u1", 2, "a"));
+  feed.upsert_node(node("a", 7, 8));
+  EXPECT_EQ(cluster.totals().gpus, 7);
+  EXPECT_EQ(cluster.totals().whole_free_gpus, 5);
+  feed.upsert_node(node("a", 0, 8));  // the driver restarts
+  EXPECT_EQ(cluster.totals().gpu_used, 2000);
+  EXPECT_EQ(cluster.totals().whole_free_gpus, 0);
+  feed.upsert_node(node("a", 8));
+  EXPECT_EQ(cluster.totals().whole_free_gpus, 6);
+  check();
+}
+
+TEST_F(StateFeedTest, ANodeThatCannotBeReadTakesNothingAndKeepsItsPods) {
+  feed.upsert_node(node("a", 8));
+  feed.upsert_pod(pod("u1", 2, "a"));
+  kube::Node odd = node("a", 8);
+  odd.allocatable["cpu"] = "many";
+  feed.upsert_node(odd);
+  EXPECT_TRUE(cluster.machine_of(*cluster.find_node("a")).blocked);
+  EXPECT_EQ(cluster.totals().gpu_used, 2000);
+  feed.upsert_node(node("a", 8));
+  EXPECT_EQ(free("a"), 6);
+  check();
+}
+
+TEST_F(StateFeedTest, AReservedPlaceBecomesThePodsWhenItIsBoundThere) {
+  feed.replace_nodes({node("a", 8), node("b", 8)});
+  placement::Engine engine(cluster, *placement::make_policy("first-fit", placement::TypicalPods()), 1);
+  const placement::PodRequest request = *kube::pod_request(pod("u1", 2));
+  const auto placed = std::get<placement::Placed>(engine.plan(request));
+  const std::string chosen = cluster.node_name(placed.node);
+  const std::string other = chosen == "a" ? "b" : "a";
+  ASSERT_TRUE(bookings.reserve(request, placed, 60, placement::Knowledge::kPredicted).ok());
+  EXPECT_EQ(free(chosen), 6);
+  feed.upsert_pod(pod("u1", 2, chosen));
+  EXPECT_EQ(bookings.reserved(), 0U);
+  bookings.drop_expired(100);
+  EXPECT_EQ(free(chosen), 6);
+  feed.upsert_pod(pod("u1", 2, other));  // the API server has the last word
+  EXPECT_EQ(free(chosen), 8);
+  EXPECT_EQ(free(other), 6);
+  check();
+}
+
+TEST_F(StateFeedTest, ReservationsExpireAndAreReplaced) {
+  feed.replace_nodes({node("a", 8)});
+  const NodeId a = *cluster.find_node("a");
+  placement::DeviceSet first;
+  first.insert(0);
+  const placement::PodRequest request = *kube::pod_request(pod("u1", 1));
+  ASSERT_TRUE(bookings.reserve(request, {a, first, 0}, 60, placement::Knowledge::kExact).ok());
+  ASSERT_TRUE(bookings.reserve(request, {a, first, 0}, 90, placement::Knowledge::kExact).ok());
+  EXPECT_EQ(free("a"), 7);
+  bookings.drop_expired(89);
+  EXPECT_EQ(free("a"), 7);
+  bookings.drop_expired(90);
+  EXPECT_EQ(free("a"), 8);
+}
+
+TEST_F(StateFeedTest, ABindingOnItsWayDoesNotExpire) {
+  feed.replace_nodes({node("a", 8)});
+  placement::DeviceSet first;
+  first.insert(0);
+  const placement::PodRequest request = *kube::pod_request(pod("u1", 1));
+  ASSERT_TRUE(bookings.reserve(request, {*cluster.find_node("a"), first, 0}, 60, placement::Knowledge::kExact).ok());
+  ASSERT_TRUE(bookings.start_binding("u1"));
+  EXPECT_FALSE(bookings.start_binding("u1"));
+  bookings.drop_expired(1000);
+  EXPECT_EQ(free("a"), 7);
+  EXPECT_FALSE(bookings.reserve(request, {*cluster.find_node("a"), first, 0}, 60, placement::Knowledge::kExact).ok());
+  bookings.binding_failed("u1");
+  EXPECT_EQ(free("a"), 8);
+}
+
+TEST_F(StateFeedTest, AReportOfTheNodesInsideIsUsedWhenItComes) {
+  feed.upsert_node(node("a", 4));
+  const placement::Machine& before = cluster.machine_of(*cluster.find_node("a"));
+  EXPECT_EQ(cluster.topology_of(before), nullptr);
+  const auto report = topology::read_node_topologies(R"({"apiVersion":"topology.node.k8s.io/v1alpha2",
+    "kind":"NodeResourceTopology","metadata":{"name":"a"},
+    "attributes":[{"name":"topologyManagerPolicy","value":"single-numa-node"}],
+    "zones":[{"name":"node-0","type":"Node","resources":[
+                {"name":"nvidia.com/gpu","capacity":"2","allocatable":"2","available":"2"}]},
+             {"name":"node-1","type":"Node","resources":[
+                {"name":"nvidia.com/gpu","capacity":"2","allocatable":"2","available":"2"}]}]})",
+                                                     "test");
+  ASSERT_TRUE(report.ok()) << report.message();
+  feed.upsert_report(report->front());
+  const placement::Machine& after = cluster.machine_of(*cluster.find_node("a"));
+  ASSERT_NE(cluster.topology_of(after), nullptr);
+  const placement::PodRequest three = *kube::pod_request(pod("u1", 3));
+  EXPECT_EQ(cluster.topology_reason(state("a"), cluster.shapes().shape(cluster.intern(three))),
+            placement::Reason::kTopologyNever);
+  feed.delete_report("a");
+  EXPECT_EQ(cluster.topology_of(cluster.machine_of(*cluster.find_node("a"))), nullptr);
+}
+
+}  // namespace
+}  // namespace mortise::extender
