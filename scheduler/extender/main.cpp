@@ -85,8 +85,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--max-connections", options.max_connections, "Of kube-scheduler at once; more are answered 503")
       ->check(CLI::Range(1, 32768))
       ->capture_default_str();
-  app.add_option("--max-verbs", options.max_verbs,
-                 "Filters and prioritizes worked on at once; others wait, at most 1 s. 0: twice the processors")
+  app.add_option(
+         "--max-verbs", options.max_verbs,
+         "Filters, prioritizes and preempts worked on at once; others wait, at most 1 s. 0: twice the processors")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_option("--shutdown-grace", options.shutdown_grace, "Seconds that running requests may take at the end")

@@ -178,7 +178,7 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
   if (start.ok()) {
     bookings_.started(pod.uid, *start);
   } else {
-    notes_.add_one_of("bound pods count as just started: status.startTime " + start.message(), pod.key());
+    notes_.add_one_of("bound pods whose start is not known: status.startTime " + start.message(), pod.key());
   }
 }
 

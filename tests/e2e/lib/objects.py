@@ -25,26 +25,34 @@ def write_cluster(path, rows):
     return path
 
 
-def node(row):
-    """The Node that kubelet, the device plugin and GPU Feature Discovery would publish for a row."""
+def node(row, metadata=None):
+    """The Node that kubelet, the device plugin and GPU Feature Discovery would publish for a row. `metadata` has more
+    labels and annotations."""
     resources = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi", "pods": "110"}
     labels = {"kubernetes.io/hostname": row["sn"], "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     if row["gpu"]:
         resources[GPU] = str(row["gpu"])
     if row["model"]:
         labels["nvidia.com/gpu.product"] = row["model"]
+    labels.update((metadata or {}).get("labels", {}))
+    annotations = (metadata or {}).get("annotations", {})
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": row["sn"], "labels": labels},
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": row["sn"], "labels": labels, "annotations": annotations},
             "status": {"capacity": resources, "allocatable": resources, "conditions": [ready]}}
 
 
-def pod(name, gpus=0, cpu_milli=1000, memory_mib=1024, annotations=None):
+def pod(name, gpus=0, cpu_milli=1000, memory_mib=1024, annotations=None, priority_class=None):
     """A pod of one container. cpu_milli and memory_mib are per GPU, or for the pod when it has none."""
     scale = max(gpus, 1)
     resources = {"cpu": f"{cpu_milli * scale}m", "memory": f"{memory_mib * scale}Mi"}
     if gpus:
         resources[GPU] = str(gpus)
     container = {"name": "main", "image": "none.invalid/none", "resources": {"requests": resources, "limits": resources}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations or {}},
-            "spec": {"containers": [container], "automountServiceAccountToken": False,
-                     "terminationGracePeriodSeconds": 0}}
+    spec = {"containers": [container], "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations or {}}, "spec": spec}
+
+
+def priority_class(name, value):
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}

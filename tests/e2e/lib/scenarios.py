@@ -117,10 +117,52 @@ def non_gpu_pod(env):
         return f"bound to {node}"
 
 
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+def preemption_frees_what_is_needed(env):
+    """The victims are those without which kubelet admits the pod, and no others."""
+    # Two NUMA nodes of four GPUs, which kubelet fills one after the other; each holds one pod of low priority and three of
+    # middle priority. Two GPUs by count are those of the two low ones, which are not on one NUMA node.
+    row = {"sn": "dgx", "cpu_milli": 78000, "memory_mib": 400000, "gpu": 8, "model": "Tesla-V100-SXM2-32GB"}
+    cluster = objects.write_cluster(os.path.join(env.plane.dir, "dgx.csv"), [row])
+    metadata = {"labels": {"nvidia.com/gpu.machine": "NVIDIA-DGX-1-with-V100", "nvidia.com/gpu.count": "8"},
+                "annotations": {"mortise.dev/kubelet": "policy=single-numa-node,scope=pod"}}
+    for name, value in (("low", 10), ("middle", 20), ("high", 1000)):
+        env.plane.api.post(PRIORITIES, objects.priority_class(name, value))
+    with Stage(env, cluster, live=True, node_metadata=metadata,
+               extender_entry={"bindVerb": "bind", "preemptVerb": "preempt"}) as stage:
+        names = {}
+        for numa in (0, 1):
+            for kind in ("low", "middle", "middle", "middle"):
+                name = f"{kind}-on-{numa}-{len(names)}"
+                names[stage.create(objects.pod(name, 1, priority_class=kind))] = name
+                stage.wait_bound(name)
+        uid = stage.create(objects.pod("aligned", 2, priority_class="high"))
+        node = stage.wait_bound("aligned")
+        asked = stage.recorder.exchanges("preempt", uid)
+        check(asked, "the extender was not asked for preemption")
+        check(all(e.status == 200 for e in asked), f"preempt: status {[e.status for e in asked]}")
+
+        def named(document):
+            return sorted(names[p["UID"]] for p in document["NodeNameToMetaVictims"][node]["Pods"])
+        proposed, victims = named(asked[0].request), named(asked[0].answer)
+        check([v.split("-")[0] for v in proposed] == ["low", "low"], f"kube-scheduler proposes {proposed}, not the low ones")
+        check([v.split("-")[0] for v in victims] == ["low", "middle"], f"victims {victims}, not a low and a middle one")
+        check(len({v.split("-")[2] for v in victims}) == 1, f"victims {victims} are not on one NUMA node")
+        for victim in victims:
+            stage.wait_gone(victim)
+        for name in set(names.values()) - set(victims):
+            check(stage.pod(name)["spec"].get("nodeName") == node, f"pod {name} is not in its place any more")
+        return f"{' and '.join(proposed)} proposed, {' and '.join(victims)} evicted"
+
+
+
 SCENARIOS = {
     "first-contact": first_contact,
     "unschedulable": unschedulable,
     "unknown-node": unknown_node,
     "non-gpu-pod": non_gpu_pod,
+    "preemption-frees-what-is-needed": preemption_frees_what_is_needed,
     "live-api": live_api,
 }

@@ -17,15 +17,19 @@ NODES = "/api/v1/nodes"
 
 class Stage:
     """Use as a context manager. `cluster` is the cluster file of the nodes; the extender is given the same file
-    unless `extender_cluster` names another one. `extender_entry` overrides keys of kube-scheduler's extender entry."""
+    unless `extender_cluster` names another one, or `live` has it watch the API server. `extender_entry` overrides keys
+    of kube-scheduler's extender entry; `node_metadata` is added to that of every node."""
 
-    def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None):
+    def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
+                 node_metadata=None):
         self.env = env
         self.api = env.plane.api
         self.cluster = cluster
         self.extender_cluster = extender_cluster or cluster
         self._extender_args = list(extender_args)
         self._extender_entry = extender_entry or {}
+        self._live = live
+        self._node_metadata = node_metadata or {}
         self._serial = env.next_serial()
         self.recorder = None
         self.extender = None
@@ -35,7 +39,7 @@ class Stage:
         try:
             with self.env.step("nodes"):
                 for row in objects.read_cluster(self.cluster):
-                    self.api.post(NODES, objects.node(row))
+                    self.api.post(NODES, objects.node(row, self._node_metadata))
             with self.env.step("extender"):
                 self._start_extender()
             with self.env.step("kube-scheduler"):
@@ -82,6 +86,12 @@ class Stage:
             return self.pod(name)["spec"].get("nodeName")
         return wait_for(f"pod {name} to be bound", bound, timeout, interval=0.02)
 
+    def wait_gone(self, name, timeout=30.0):
+        """Until there is no such pod."""
+        def gone():
+            return all(pod["metadata"]["name"] != name for pod in self.api.get(PODS)["items"])
+        wait_for(f"pod {name} to be gone", gone, timeout)
+
     def wait_refused(self, name, timeout=30.0):
         """The PodScheduled=False condition that kube-scheduler wrote."""
         def refused():
@@ -96,11 +106,16 @@ class Stage:
 
     def _start_extender(self):
         port, self.admin_port = free_ports(2)
+        source = ["--cluster", self.extender_cluster]
+        if self._live:
+            source = ["--kubeconfig", self.env.plane.kubeconfig("extender", "e2e-extender", "system:masters")]
         self.extender = self._spawn("extender", [
-            self.env.extender_binary, "--cluster", self.extender_cluster,
+            self.env.extender_binary, *source,
             "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{self.admin_port}", *self._extender_args])
         line = re.compile(r"^listening on \S+:(\d+)$", re.MULTILINE)
         ready = self.extender.wait_ready(lambda: line.search(self.extender.log_text()), timeout=30)
+        self.extender.wait_ready(lambda: http_ok(
+            http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
         self.recorder = Recorder(int(ready.group(1)), self.extender.log[:-len(".log")] + ".exchanges.jsonl")
 
     def _start_scheduler(self):

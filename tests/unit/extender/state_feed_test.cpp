@@ -47,6 +47,23 @@ class StateFeedTest : public ::testing::Test {
   StateFeed feed{cluster, bookings, catalogue, 1};
 };
 
+// `date -u -d 2025-01-31T23:59:59Z +%s`
+TEST_F(StateFeedTest, BoundPodsKeepTheirPriorityAndStart) {
+  feed.replace_nodes({node("a", 8)});
+  kube::Pod running = pod("u1", 4, "a");
+  running.priority = 7;
+  feed.replace_pods({running});
+  EXPECT_EQ(bookings.find("u1")->request.priority, 7);
+  EXPECT_EQ(bookings.find("u1")->started, std::nullopt);
+  running.start_time = "2025-01-31T23:59:59Z";
+  feed.upsert_pod(running);
+  EXPECT_EQ(bookings.find("u1")->started, 1738367999 * kSecond);
+  running.start_time = "soon";
+  feed.upsert_pod(running);
+  EXPECT_EQ(bookings.find("u1")->started, 1738367999 * kSecond);
+  EXPECT_EQ(feed.notes().size(), 1U);
+}
+
 TEST_F(StateFeedTest, BoundPodsHoldUntilTheyEndAndNotOnlyUntilTheyAreBeingDeleted) {
   feed.replace_nodes({node("a", 8)});
   kube::Pod running = pod("u1", 4, "a");
