@@ -169,7 +169,8 @@ std::optional<Eviction> Search::run() {
   if (node_reason(cluster_, question_.node, question_.pod) == Reason::kNone) return Eviction{};
   collect();
   const NodeState roomiest = without(pods_);
-  if (!enough(roomiest) || is_unresolvable(reason_without(pods_))) return std::nullopt;
+  // Where even the empty node would not do (kTopologyNever), one with some pods left may: the plugin has less choice.
+  if (!enough(roomiest) || reason_without(pods_) == Reason::kTopologyUnknown) return std::nullopt;
   seed();
   const NodeState now = cluster_.state_of(question_.node);  // a copy: trials make the table of states grow
   extend(now, roomiest, 0);
