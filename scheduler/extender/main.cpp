@@ -48,7 +48,8 @@ std::string check_seed(const std::string& text) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--cluster", options.start.cluster,
-                 "Nodes to serve: openb node CSV, or a Kubernetes List (JSON, YAML)")
+                 "Nodes to serve: openb node CSV, Kubernetes List (JSON, YAML), file of node pools, or machines of the "
+                 "catalogue as MACHINE:COUNT,...")
       ->required();
   app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
