@@ -89,8 +89,10 @@ void add_annotation(NodeReading& result, const Node& node) {
 
 Status add_labels(NodeReading& result, const Node& node, const topology::NodeTopologyReport* report,
                   topology::LazyCatalogue& catalogue) {
-  const std::string* product = find_text(node.labels, "nvidia.com/gpu.product");
-  if (product == nullptr || product->empty()) return ok_status();
+  for (const char* needed : {"nvidia.com/gpu.product", "nvidia.com/gpu.count"}) {
+    const std::string* text = find_text(node.labels, needed);
+    if (text == nullptr || text->empty()) return ok_status();
+  }
   const auto known = catalogue.get();
   if (!known) return known.error();
   auto labels = topology::read_node_labels(node.labels, *known);
