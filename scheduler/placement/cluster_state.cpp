@@ -4,6 +4,8 @@
 #include <cassert>
 #include <limits>
 
+#include "scheduler/placement/feasibility.h"
+
 namespace mortise::placement {
 
 namespace {
@@ -98,7 +100,7 @@ NodeInsides::HeldHere ClusterState::held_here(const Allocation& allocation, cons
 }
 
 BeliefId ClusterState::believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign,
-                               TopologyId topology) {
+                               TopologyId topology) const {
   const NodeInsides::HeldHere mine = held_here(allocation, shape);
   if (sign < 0) {
     node.held.push_back(mine);
@@ -111,10 +113,8 @@ BeliefId ClusterState::believe(NodeEntry& node, const Allocation& allocation, co
   return insides_.believe(topology, node.held);
 }
 
-void ClusterState::book(const Allocation& allocation, int sign) {
+void ClusterState::change(NodeEntry& node, NodeState& state, const Allocation& allocation, int sign) const {
   const PodShape& shape = shapes_.shape(allocation.shape);
-  NodeState state = state_of(allocation.node);
-  const int whole_before = state.whole_free();
   state.pods_free += sign;
   state.cpu_free += sign * shape.cpu;
   state.memory_free += sign * shape.memory;
@@ -122,15 +122,44 @@ void ClusterState::book(const Allocation& allocation, int sign) {
     std::int16_t& left = state.free[static_cast<std::size_t>(device)];
     left = static_cast<std::int16_t>(left + sign * shape.gpu_milli);
   });
-  NodeEntry& node = nodes_[allocation.node.index()];
   count_kind(node, shape, sign, state);
   const TopologyId topology = machine(state.machine).topology;
   if (topology != TopologyId{}) state.belief = believe(node, allocation, shape, sign, topology);
+}
+
+void ClusterState::book(const Allocation& allocation, int sign) {
+  const PodShape& shape = shapes_.shape(allocation.shape);
+  NodeState state = state_of(allocation.node);
+  const int whole_before = state.whole_free();
+  change(nodes_[allocation.node.index()], state, allocation, sign);
   totals_.pods -= sign;
   totals_.gpu_used -= sign * shape.gpu_total();
   totals_.cpu_used -= sign * shape.cpu;
   totals_.whole_free_gpus += state.whole_free() - whole_before;
   states_.move_node(allocation.node, state);
+}
+
+std::int64_t ClusterState::room(NodeId id, ShapeId shape_id, std::optional<topology::Objective> objective) const {
+  const PodShape& shape = shapes_.shape(shape_id);
+  NodeState state = state_of(id);
+  NodeEntry node = nodes_[id.index()];
+  const Machine& m = machine(state.machine);
+  std::int64_t pods = 0;
+  while (feasibility(state, m, shape) == Reason::kNone && topology_reason(state, shape) == Reason::kNone) {
+    DeviceSet devices;
+    if (shape.is_share()) {
+      // Whichever has enough left: that does not change how many fit.
+      const auto free = state.free_devices();
+      const auto found = std::find_if(free.begin(), free.end(), [&](int left) { return left >= shape.gpu_milli; });
+      devices.insert(static_cast<int>(found - free.begin()));
+    } else {
+      devices = choose_devices(state, shape, objective);
+    }
+    const HoldsId holds = insides_.holds(m, state, shape, devices, Knowledge::kPredicted);
+    change(node, state, {id, shape_id, devices, holds}, -1);
+    ++pods;
+  }
+  return pods;
 }
 
 Result<AllocationId> ClusterState::apply(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge) {

@@ -84,6 +84,9 @@ class ClusterState {
                            std::optional<topology::Objective> objective) const {
     return insides_.choose(machine(state.machine), state, pod, objective);
   }
+  /// How many more pods of this shape the node takes one after another, as far as can be foreseen. `objective` is for
+  /// choose_devices. The same for all nodes in one state.
+  std::int64_t room(NodeId node, ShapeId shape, std::optional<topology::Objective> objective) const;
   /// Null: not known.
   const NodeTopology* topology_of(const Machine& machine) const { return insides_.topology(machine.topology); }
   /// What the node's pods may hold of its inside; null: the devices on record, no more.
@@ -129,9 +132,12 @@ class ClusterState {
   Status fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
   /// Books the allocation on its node: sign -1 takes, +1 gives back.
   void book(const Allocation& allocation, int sign);
+  /// The same on what is kept of the node, or on copies of it.
+  void change(NodeEntry& node, NodeState& state, const Allocation& allocation, int sign) const;
   static NodeInsides::HeldHere held_here(const Allocation& allocation, const PodShape& shape);
-  BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign, TopologyId topology);
-  void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
+  BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign,
+                   TopologyId topology) const;
+  static void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
   void after_mutation();
 
   std::vector<NodeEntry> nodes_;
