@@ -1,8 +1,12 @@
 // One admission as kubelet would decide it, warm. Names: admit/NUMA nodes/policy: four resources (two kinds of
-// devices, CPUs, memory) asked by one container; merge/NUMA nodes: only the merge of four full lists of hints.
+// devices, CPUs, memory) asked by one container; merge/NUMA nodes: only the merge of four full lists of hints;
+// walk/NUMA nodes: that merge by trying every combination of hints, which is what kubelet does.
 #include <benchmark/benchmark.h>
 
+#include <bit>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "scheduler/topology/topology_manager.h"
@@ -70,23 +74,49 @@ void admit(benchmark::State& state, int numas, TopologyPolicy policy) {
   for (auto _ : state) benchmark::DoNotOptimize(manager.admit(node, config, pod));
 }
 
-// Every mask in every list and none preferred: kubelet would walk through (2^n - 1)^4 combinations.
+// Every mask in every list and none preferred: (2^n - 1)^4 combinations.
+std::vector<HintList> full_lists(int numas) {
+  HintList every;
+  for_each_submask((NumaMask{1} << numas) - 1, [&every](NumaMask mask) { every.push_back({mask, false}); });
+  return std::vector<HintList>(4, every);
+}
+
 void merge(benchmark::State& state, int numas) {
   NumaNodes nodes;
   nodes.all = (NumaMask{1} << numas) - 1;
-  HintList every;
-  for_each_submask(nodes.all, [&every](NumaMask mask) { every.push_back({mask, false}); });
-  const std::vector<HintList> lists(4, every);
+  const std::vector<HintList> lists = full_lists(numas);
   KubeletConfig config;
   config.policy = TopologyPolicy::kBestEffort;
   HintMerger merger;
   for (auto _ : state) benchmark::DoNotOptimize(merger.merge(config, nodes, lists));
 }
 
+void try_all(std::span<const HintList> lists, Hint merged, Hint& best) {
+  if (lists.empty()) {
+    const auto rank = [](const Hint& hint) { return std::tuple(!hint.preferred, std::popcount(hint.mask), hint.mask); };
+    if (merged.mask != 0 && rank(merged) < rank(best)) best = merged;
+    return;
+  }
+  for (const Hint& hint : lists.front()) {
+    try_all(lists.subspan(1), {merged.mask & hint.mask, merged.preferred && hint.preferred}, best);
+  }
+}
+
+void walk(benchmark::State& state, int numas) {
+  const std::vector<HintList> lists = full_lists(numas);
+  const Hint all{(NumaMask{1} << numas) - 1, true};
+  for (auto _ : state) {
+    Hint best{all.mask, false};
+    try_all(lists, all, best);
+    benchmark::DoNotOptimize(best);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const int numas : {1, 2, 8}) {
+  benchmark::RegisterBenchmark("walk/4", walk, 4);
+  for (const int numas : {1, 2, 4, 8}) {
     for (const TopologyPolicy policy :
          {TopologyPolicy::kBestEffort, TopologyPolicy::kRestricted, TopologyPolicy::kSingleNumaNode}) {
       const std::string name = "admit/" + std::to_string(numas) + "/" + std::string(to_text(policy));
@@ -95,6 +125,8 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("merge/" + std::to_string(numas)).c_str(), merge, numas);
   }
   benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
   return 0;
 }

@@ -36,25 +36,28 @@ Status check_gpus(const kube::ClusterFile& file, const std::string& path) {
 
 }  // namespace
 
-Result<ClusterInput> load_cluster(const std::string& path, const std::string& rank_path, Digest digest) {
-  if (const Status status = check_input(path); !status) return status.error();
-  auto file = kube::load_cluster_file(path);
+Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest digest) {
+  auto file = kube::load_cluster_file(arguments.cluster, arguments.options);
   if (!file) return file.error();
-  if (const Status status = check_gpus(*file, path); !status) return status.error();
+  if (const Status status = check_gpus(*file, arguments.cluster); !status) return status.error();
   ClusterInput input;
   input.file = *std::move(file);
-  if (!rank_path.empty()) {
-    if (const Status status = check_input(rank_path); !status) return status.error();
-    auto ranks = kube::load_node_ranks(rank_path);
+  const std::string& ranks_path = arguments.node_rank;
+  if (!ranks_path.empty()) {
+    if (const Status status = check_input(ranks_path); !status) return status.error();
+    auto ranks = kube::load_node_ranks(ranks_path);
     if (!ranks) return ranks.error();
     input.ranks = *std::move(ranks);
   }
   if (digest == Digest::kNone) return input;
-  const auto cluster_digest = digest_of_file(path);
+  const auto cluster_digest = digest_of_file(arguments.cluster);
   if (!cluster_digest) return cluster_digest.error();
   input.digest = *cluster_digest;
-  if (rank_path.empty()) return input;
-  const auto rank_digest = digest_of_file(rank_path);
+  if (input.file.catalogue_digest != 0) {
+    input.digest += fmt::format(" catalogue {:016x}", input.file.catalogue_digest);
+  }
+  if (ranks_path.empty()) return input;
+  const auto rank_digest = digest_of_file(ranks_path);
   if (!rank_digest) return rank_digest.error();
   input.digest += " ranks " + *rank_digest;
   return input;

@@ -29,8 +29,14 @@ struct TraceInput {
   std::string digest;
 };
 
-/// `rank_path` empty: the tie order is drawn from the seed.
-Result<ClusterInput> load_cluster(const std::string& path, const std::string& rank_path, Digest digest);
+/// What --cluster and the options beside it say.
+struct ClusterArguments {
+  std::string cluster;
+  std::string node_rank;  ///< empty: the tie order is drawn from the seed
+  kube::ClusterOptions options;
+};
+
+Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest digest);
 Result<TraceInput> load_trace(const std::string& path, Digest digest);
 
 /// Stands for everything a run depends on: the contents of its files, its options and this program's code.

@@ -21,16 +21,6 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
   return value;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t start = 0;;) {
-    const std::size_t stop = text.find(separator, start);
-    parts.push_back(text.substr(start, stop == std::string_view::npos ? stop : stop - start));
-    if (stop == std::string_view::npos) return parts;
-    start = stop + 1;
-  }
-}
-
 Error bad_seeds(std::string_view text, std::string_view why) {
   return Error{fmt::format("--seeds '{}': {}; allowed: a number, a list 42,45 or a range 42..51", text, why)};
 }
@@ -86,6 +76,16 @@ Result<Shard> parse_shard(std::string_view text) {
     if (index && count && *index >= 1 && *index <= *count) return Shard{*index, *count};
   }
   return Error{fmt::format("--shard '{}' is not a shard; allowed: i/n with 1 <= i <= n, such as 1/4", text)};
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t start = 0;;) {
+    const std::size_t stop = text.find(separator, start);
+    parts.push_back(text.substr(start, stop == std::string_view::npos ? stop : stop - start));
+    if (stop == std::string_view::npos) return parts;
+    start = stop + 1;
+  }
 }
 
 Result<std::vector<std::string>> parse_names(std::string_view text, std::string_view what) {

@@ -30,6 +30,9 @@ struct Shard {
 /// `2/4`.
 Result<Shard> parse_shard(std::string_view text);
 
+/// What stands between the separators, also where that is nothing.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
 /// The parts of `a,b,c`; refuses empty and repeated ones.
 Result<std::vector<std::string>> parse_names(std::string_view text, std::string_view what);
 

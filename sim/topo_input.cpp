@@ -3,20 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "scheduler/base/quote.h"
+#include "scheduler/kube/objects/decode.h"
 #include "scheduler/kube/objects/json_text.h"
-#include "scheduler/kube/objects/node.h"
+#include "scheduler/kube/objects/node_sources.h"
 #include "scheduler/kube/objects/yaml_text.h"
 #include "scheduler/topology/bandwidth.h"
-#include "scheduler/topology/combine.h"
 #include "scheduler/topology/machine_json.h"
-#include "scheduler/topology/sources/catalogue.h"
+#include "scheduler/topology/sources/lazy_catalogue.h"
 #include "scheduler/topology/sources/nrt_json.h"
 #include "scheduler/topology/sources/synthetic.h"
 #include "scheduler/topology/sources/topo_matrix.h"
@@ -28,20 +27,11 @@ namespace {
 using nlohmann::json;
 using topology::Reading;
 
-/// Beside an installed program, or in the source tree it was built from.
-std::filesystem::path catalogue_folder(const std::string& option) {
-  if (!option.empty()) return option;
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path installed = program.parent_path().parent_path() / "share" / "mortise" / "topologies";
-  if (!error && std::filesystem::is_directory(installed, error)) return installed;
-  return MORTISE_CATALOGUE_DIR;
-}
-
 Result<Reading> read_catalogue_machine(const TopoSource& source) {
-  const auto catalogue = topology::Catalogue::load(catalogue_folder(source.catalogue));
+  topology::LazyCatalogue lazy(source.catalogue);
+  const auto catalogue = lazy.get();
   if (!catalogue) return catalogue.error();
-  const auto machine = catalogue->find(source.machine);
+  const auto machine = (*catalogue)->find(source.machine);
   if (!machine) return machine.error();
   Reading reading;
   reading.machine = (*machine)->machine;
@@ -51,35 +41,34 @@ Result<Reading> read_catalogue_machine(const TopoSource& source) {
 /// What a file of Kubernetes objects says about one node.
 struct NodeObjects {
   std::optional<kube::Node> node;
-  std::optional<Reading> report;  ///< NodeResourceTopology
+  std::optional<topology::NodeTopologyReport> report;
 };
 
 class NodeFile {
  public:
   explicit NodeFile(const std::string& path) : path_(path) {}
 
-  Status add(const json& document, const std::string& where) {
-    const auto items = document.is_object() ? document.find("items") : document.end();
-    if (document.is_object() && items != document.end() && items->is_array()) {
+  /// Other objects of a snapshot are passed over. `default_kind` is that of items in a typed list, which say none.
+  Status add(const json& document, const std::string& where, const std::string& default_kind = {}) {
+    if (!document.is_object()) return ok_status();
+    const auto said = document.find("kind");
+    const std::string kind = said != document.end() && said->is_string() ? said->get<std::string>() : default_kind;
+    const auto items = document.find("items");
+    if (items != document.end() && items->is_array()) {
       for (const json& item : *items) {
-        if (const Status status = add(item, where); !status) return status;
+        const Status status = add(item, where, kind.substr(0, kind.size() - (kind.ends_with("List") ? 4 : 0)));
+        if (!status) return status;
       }
-      return ok_status();
-    }
-    const std::string kind = document.is_object() ? document.value("kind", json()).dump() : "";
-    const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (kind == "\"Node\"") {
-      auto node = kube::parse_node(text);
+    } else if (kind == "Node") {
+      auto node = kube::decode_node(document);
       if (!node) return Error{where + ": " + node.message()};
       NodeObjects& objects = nodes_[node->name];
       objects.node = *std::move(node);
-    } else if (kind == "\"NodeResourceTopology\"") {
-      auto reading = topology::read_nrt_json(text, where);
-      if (!reading) return reading.error();
-      NodeObjects& objects = nodes_[reading->node];
-      objects.report = *std::move(reading);
-    } else {
-      return Error{where + ": kind is " + quote(kind) + "; allowed: Node, NodeResourceTopology, a List of them"};
+    } else if (kind == "NodeResourceTopology") {
+      auto report = topology::decode_node_topology(document, where + ": ");
+      if (!report) return report.error();
+      NodeObjects& objects = nodes_[report->reading.node];
+      objects.report = *std::move(report);
     }
     return ok_status();
   }
@@ -90,7 +79,9 @@ class NodeFile {
       if (key == name || (name.empty() && nodes_.size() == 1)) return &objects;
       known += (known.empty() ? "" : ", ") + key;
     }
-    if (nodes_.empty()) return Error{path_ + ": no node in the file"};
+    if (nodes_.empty()) {
+      return Error{path_ + ": no node in the file; allowed: Node, NodeResourceTopology, a List of them"};
+    }
     if (name.empty())
       return Error{path_ + ": " + std::to_string(nodes_.size()) + " nodes; give one by --name: " + known};
     return Error{path_ + ": no node " + quote(name) + "; known: " + known};
@@ -101,41 +92,18 @@ class NodeFile {
   std::map<std::string, NodeObjects> nodes_;
 };
 
-/// The sources of a live node in the order of their rank: annotation, NodeResourceTopology, labels.
 Result<Reading> combine_node(const NodeObjects& objects, const TopoSource& source) {
-  Reading reading;
-  bool anything = false;
-  const auto add = [&](const Reading& more, std::string_view name) {
-    anything = true;
-    topology::combine(reading, more, name);
-  };
-  if (objects.node) {
-    reading.node = objects.node->name;
-    const auto found = objects.node->annotations.find(std::string(topology::kTopologyAnnotation));
-    if (found != objects.node->annotations.end()) {
-      const auto annotation = topology::read_machine_json(found->second, topology::kTopologyAnnotation);
-      if (annotation) {
-        add(*annotation, "annotation");
-      } else {
-        reading.notes.push_back("annotation left out: " + annotation.message());
-      }
-    }
-  }
-  if (objects.report) add(*objects.report, "NodeResourceTopology");
-  if (objects.node) {
-    const auto catalogue = topology::Catalogue::load(catalogue_folder(source.catalogue));
-    if (!catalogue) return catalogue.error();
-    const auto labels = topology::read_node_labels(objects.node->labels, &*catalogue);
-    if (!labels) return labels.error();
-    if (*labels) add(**labels, "labels");
-  }
-  if (!anything) {
-    return Error{
-        fmt::format("{}: node {} says nothing of its topology; it may by the annotation {}, by labels of GPU "
-                    "Feature Discovery, or by a NodeResourceTopology object beside it",
-                    source.node, quote(reading.node), topology::kTopologyAnnotation)};
-  }
-  return reading;
+  topology::LazyCatalogue catalogue(source.catalogue);
+  auto found = kube::read_node_sources(objects.node ? &*objects.node : nullptr,
+                                       objects.report ? &*objects.report : nullptr, catalogue);
+  if (!found) return found.error();
+  if (found->told) return std::move(found->reading);
+  std::string left_out;
+  for (const std::string& note : found->reading.notes) left_out += " (" + note + ")";
+  return Error{
+      fmt::format("{}: node {} says nothing of its topology{}; it may by the annotation {}, by labels of GPU "
+                  "Feature Discovery, or by a NodeResourceTopology object beside it",
+                  source.node, quote(found->reading.node), left_out, topology::kTopologyAnnotation)};
 }
 
 Result<Reading> read_node_file(const TopoSource& source) {

@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "scheduler/topology/machine_json.h"
+#include "scheduler/topology/pcie_tree.h"
 #include "scheduler/topology/sources/synthetic.h"
 #include "sim/tables.h"
 
@@ -110,6 +113,94 @@ std::string numa_table(const NodeGraph& graph) {
   return align_columns(rows, {true, true, false, true, false, false});
 }
 
+std::vector<int> indexes(const NodeGraph& graph, topology::GpuSet set) {
+  std::vector<int> result;
+  topology::for_each_gpu(set, [&](int gpu) { result.push_back(gpu_at(graph, gpu).index); });
+  return result;
+}
+
+// The NUMA nodes a set reaches into; empty where that is not known of one of its GPUs.
+std::set<int> numa_of(const NodeGraph& graph, topology::GpuSet set) {
+  std::set<int> ids;
+  bool known = graph.machine().gpus_numbered;
+  topology::for_each_gpu(set, [&](int gpu) {
+    const topology::DevicePlace place = place_of(graph.machine(), gpu_at(graph, gpu));
+    known = known && !place.numa.empty();
+    ids.insert(place.numa.begin(), place.numa.end());
+  });
+  return known ? ids : std::set<int>();
+}
+
+// The NICs that one of the set's GPUs has nearest, by position, with their class.
+std::map<int, topology::LinkClass> nics_of(const NodeGraph& graph, topology::GpuSet set) {
+  std::map<int, topology::LinkClass> nics;
+  topology::for_each_gpu(set, [&](int gpu) {
+    for (const int nic : graph.nearest_nics(gpu)) {
+      const auto [entry, added] = nics.emplace(nic, graph.nic_link(gpu, nic));
+      if (!added) entry->second = std::min(entry->second, graph.nic_link(gpu, nic));
+    }
+  });
+  return nics;
+}
+
+void put_values(Json& json, topology::Objective objective, const std::optional<topology::SetValue>& value) {
+  json["mb_per_s"] = value ? Json(figure_of(objective, *value)) : Json();
+  json["bottleneck_mb_per_s"] = value ? Json(value->bottleneck) : Json();
+  json["ring_mb_per_s"] = value ? Json(value->ring) : Json();
+  json["total_mb_per_s"] = value ? Json(value->total) : Json();
+}
+
+Json best_json(const NodeGraph& graph, const BestAnswer& answer, const BestSet& best) {
+  const auto& [gpus, value] = best.chosen;
+  Json json = {{"k", best.count}, {"gpus", gpus != 0 ? Json(indexes(graph, gpus)) : Json()}};
+  put_values(json, answer.objective, value);
+  json["objective"] = name_of(answer.objective);
+  const std::set<int> numa = numa_of(graph, gpus);
+  json["numa_nodes"] = numa.empty() ? Json() : Json(numa);
+  json["nearest_nics"] = Json::array();
+  for (const auto& [nic, link] : nics_of(graph, gpus)) {
+    json["nearest_nics"].push_back(
+        {{"nic", graph.machine().nics[static_cast<std::size_t>(nic)].name}, {"class", to_text(link)}});
+  }
+  json["all_free"] = Json();
+  if (best.all_free.gpus != 0) {
+    json["all_free"] = {{"gpus", indexes(graph, best.all_free.gpus)}};
+    put_values(json["all_free"], answer.objective, best.all_free.value);
+  }
+  json["share_of_all_free"] = best.share ? Json(*best.share) : Json();
+  if (answer.objective == topology::Objective::kNvidia) {
+    json["may_pick"] = best.may_pick;
+    json["may_fail"] = best.may_fail;
+  }
+  if (gpus == 0) json["why"] = best.why_none;
+  return json;
+}
+
+void put_cells(std::vector<std::string>& row, const NodeGraph& graph, const RatedSet& set) {
+  row.push_back(or_dash(fmt::format("{}", fmt::join(indexes(graph, set.gpus), ","))));
+  const bool pair = topology::size_of(set.gpus) > 1 && set.value;
+  row.push_back(pair ? std::to_string(set.value->bottleneck) : "-");
+  row.push_back(pair ? std::to_string(set.value->ring) : "-");
+  row.push_back(pair ? std::to_string(set.value->total) : "-");
+}
+
+// NICs by class: "NIC0,NIC1 PIX; NIC2 SYS".
+std::string nics_text(const NodeGraph& graph, topology::GpuSet set) {
+  std::map<topology::LinkClass, std::vector<std::string>> names;
+  for (const auto& [nic, link] : nics_of(graph, set)) {
+    names[link].push_back(graph.machine().nics[static_cast<std::size_t>(nic)].name);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [link, list] : names) parts.push_back(fmt::format("{} {}", fmt::join(list, ","), to_text(link)));
+  return or_dash(fmt::format("{}", fmt::join(parts, "; ")));
+}
+
+std::string remark_on(const BestAnswer& answer, const BestSet& best) {
+  if (best.chosen.gpus == 0) return "none: " + best.why_none;
+  if (answer.objective != topology::Objective::kNvidia || (best.may_pick == 1 && !best.may_fail)) return {};
+  return fmt::format("one of {} it may pick{}", best.may_pick, best.may_fail ? ", or it fails" : "");
+}
+
 }  // namespace
 
 std::string bytes_text(Bytes bytes) {
@@ -119,13 +210,37 @@ std::string bytes_text(Bytes bytes) {
   return fmt::format("{:.4g} MiB", mib);
 }
 
-std::string topo_json(const NodeGraph& graph) {
+std::string topo_json(const NodeGraph& graph, const std::optional<BestAnswer>& best) {
   Json json = topology::to_json(graph.machine());
   json["links"] = pair_links(graph);
   json["nic_links"] = nic_links(graph);
   json["nvlink_domains"] = Json::array();
   for (const auto& domain : graph.nvlink_domains()) json["nvlink_domains"].push_back(indexes(graph, domain));
+  if (best) {
+    json["best"] = Json::array();
+    for (const BestSet& set : best->sets) json["best"].push_back(best_json(graph, *best, set));
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string best_text(const NodeGraph& graph, const BestAnswer& best) {
+  Rows rows = {{"k", "GPUs", "bottleneck", "ring", "total", "NUMA", "nearest NICs", "|", "all free", "bottleneck",
+                "ring", "total", "share", ""}};
+  for (const BestSet& set : best.sets) {
+    std::vector<std::string> row = {std::to_string(set.count)};
+    put_cells(row, graph, set.chosen);
+    row.push_back(or_dash(fmt::format("{}", fmt::join(numa_of(graph, set.chosen.gpus), ","))));
+    row.push_back(nics_text(graph, set.chosen.gpus));
+    row.emplace_back("|");
+    put_cells(row, graph, set.all_free);
+    row.push_back(set.share ? fmt::format("{:.0f} %", 100 * *set.share) : "-");
+    row.push_back(remark_on(best, set));
+    rows.push_back(std::move(row));
+  }
+  return fmt::format("Best sets by {} of the free GPUs {}; MB/s, one direction, nominal\n", name_of(best.objective),
+                     fmt::join(indexes(graph, best.free), ",")) +
+         align_columns(rows,
+                       {true, false, true, true, true, false, false, false, false, true, true, true, true, false});
 }
 
 std::string topo_text(const NodeGraph& graph) {

@@ -1,16 +1,17 @@
 #include "sim/topo_svg.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "sim/topo_arcs.h"
 #include "sim/topo_layout.h"
 
 namespace mortise::sim {
@@ -20,8 +21,8 @@ using topology::NodeGraph;
 
 constexpr double kMargin = 16;
 constexpr double kLegendRow = 20;
-constexpr double kBusGap = 46;  // from the machine to the first NVSwitch
-constexpr double kBusHeight = 26;
+constexpr double kBusGap = 46;    // from the machine to the first NVSwitch
+constexpr double kBusSpace = 10;  // between NVSwitches
 
 struct Look {
   std::string_view fill;
@@ -70,6 +71,15 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+// The bar of an NVSwitch fabric.
+struct Fabric {
+  std::map<int, int> nvlinks;  // by GPU
+  std::vector<std::string> label;
+  double left = 0;
+  double right = 0;
+  double top = 0;
+};
+
 class Drawing {
  public:
   explicit Drawing(const NodeGraph& graph) : graph_(graph), machine_(lay_out(graph)) {
@@ -99,14 +109,6 @@ class Drawing {
   }
 
  private:
-  struct Direct {
-    int a = 0;  // the left one
-    int b = 0;
-    int nvlinks = 0;
-    double from = 0;
-    double to = 0;
-  };
-
   void find_gpus(const Box& box) {
     if (box.kind == BoxKind::kGpu) gpu_box_[box.device] = &box;
     for (const Box& inner : box.inside) find_gpus(inner);
@@ -133,11 +135,14 @@ class Drawing {
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"3\" fill=\"{}\" stroke=\"{}\"/>\n",
         box.x, box.y, box.width, box.height, look.fill, look.stroke);
     if (!leaf) {
-      text(box.x + 8, box.y + 13, "start", box.kind == BoxKind::kMachine ? " font-weight=\"bold\"" : "", box.label);
+      for (std::size_t i = 0; i < box.label.size(); ++i) {
+        text(box.x + 8, box.y + 13 + static_cast<double>(i) * kLine, "start",
+             box.kind == BoxKind::kMachine ? " font-weight=\"bold\"" : "", box.label[i]);
+      }
     } else {
       const double middle = box.x + box.width / 2;
       text(middle, box.y + (box.detail.empty() ? 24 : 17), "middle",
-           box.kind == BoxKind::kGpu ? " font-weight=\"bold\"" : "", box.label);
+           box.kind == BoxKind::kGpu ? " font-weight=\"bold\"" : "", box.label.front());
       if (!box.detail.empty()) text(middle, box.y + 31, "middle", " font-size=\"9\"", box.detail);
     }
     for (const Box& inner : box.inside) draw_box(inner);
@@ -146,96 +151,100 @@ class Drawing {
 
   static double thickness(int nvlinks) { return std::min(1.2 + 0.9 * nvlinks, 6.0); }
 
-  std::string bandwidth_text(std::int64_t mb_per_s) const {
+  static std::string bandwidth_text(std::int64_t mb_per_s) {
     return fmt::format("{:.4g} GB/s", static_cast<double>(mb_per_s) / 1000);
   }
 
   // A bar per NVSwitch fabric, with a line to it from each of its GPUs.
   void draw_switches() {
+    const std::vector<Fabric> fabrics = lay_out_fabrics();
+    for (const Fabric& fabric : fabrics) {
+      for (const auto& [gpu, nvlinks] : fabric.nvlinks) {
+        body_ += fmt::format(
+            "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
+            "stroke-width=\"{4:.1f}\"/>\n",
+            centre(gpu), below(gpu), fabric.top, colour_.at(nvlinks), thickness(nvlinks));
+      }
+    }
+    for (const Fabric& fabric : fabrics) {
+      const double height = bar_height(fabric);
+      body_ += fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"{}\"/>\n", fabric.left,
+          fabric.top, fabric.right - fabric.left, height, colour_.at(fabric.nvlinks.begin()->second));
+      for (std::size_t i = 0; i < fabric.label.size(); ++i) {
+        text((fabric.left + fabric.right) / 2, fabric.top + 17 + static_cast<double>(i) * kLine, "middle",
+             " fill=\"#ffffff\" font-weight=\"bold\"", fabric.label[i]);
+      }
+      right_ = std::max(right_, fabric.right);
+      bottom_ = std::max(bottom_, fabric.top + height);
+    }
+  }
+
+  static double bar_height(const Fabric& fabric) { return 12 + static_cast<double>(fabric.label.size()) * kLine; }
+
+  // Bars that would overlap stand below each other.
+  std::vector<Fabric> lay_out_fabrics() const {
+    std::vector<Fabric> placed;
     for (std::size_t v = 0; v < graph_.vertices().size(); ++v) {
       if (graph_.vertices()[v].kind != topology::VertexKind::kNvSwitch) continue;
-      std::vector<std::pair<int, int>> ports;  // GPU, NVLinks
-      std::optional<std::int64_t> bandwidth;
-      for (const topology::Edge& edge : graph_.edges()) {
-        if (edge.kind != topology::EdgeKind::kNvLink || edge.to != static_cast<int>(v)) continue;
-        ports.emplace_back(graph_.vertices()[static_cast<std::size_t>(edge.from)].id, edge.nvlinks);
-        bandwidth = edge.mb_per_s;
+      Fabric fabric = fabric_of(static_cast<int>(v));
+      if (fabric.nvlinks.empty()) continue;
+      fabric.top = machine_.height + kBusGap;
+      for (const Fabric& other : placed) {
+        if (fabric.left > other.right + kBusSpace || other.left > fabric.right + kBusSpace) continue;
+        fabric.top = std::max(fabric.top, other.top + bar_height(other) + kBusSpace);
       }
-      draw_switch(ports, bandwidth);
+      placed.push_back(std::move(fabric));
     }
+    return placed;
   }
 
-  void draw_switch(const std::vector<std::pair<int, int>>& ports, std::optional<std::int64_t> bandwidth) {
-    if (ports.empty()) return;
-    double left = right_;
-    double right = 0;
-    const double top = bottom_ + kBusGap;
-    for (const auto& [gpu, nvlinks] : ports) {
-      left = std::min(left, gpu_box_.at(gpu)->x);
-      right = std::max(right, gpu_box_.at(gpu)->x + gpu_box_.at(gpu)->width);
-      body_ += fmt::format(
-          "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
-          "stroke-width=\"{4:.1f}\"/>\n",
-          centre(gpu), below(gpu), top, colour_.at(nvlinks), thickness(nvlinks));
+  Fabric fabric_of(int vertex) const {
+    Fabric fabric;
+    fabric.left = machine_.width;
+    std::set<std::optional<std::int64_t>> bandwidths;
+    for (const topology::Edge& edge : graph_.edges()) {
+      if (edge.kind != topology::EdgeKind::kNvLink || edge.to != vertex) continue;
+      const int gpu = graph_.vertices()[static_cast<std::size_t>(edge.from)].id;
+      fabric.nvlinks[gpu] = edge.nvlinks;
+      fabric.left = std::min(fabric.left, gpu_box_.at(gpu)->x);
+      fabric.right = std::max(fabric.right, gpu_box_.at(gpu)->x + gpu_box_.at(gpu)->width);
+      bandwidths.insert(edge.mb_per_s);
     }
-    const int nvlinks = ports.front().second;
-    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"{}\"/>\n",
-                         left, top, right - left, kBusHeight, colour_.at(nvlinks));
-    std::string label = fmt::format("NVSwitch, {} NVLinks per GPU", nvlinks);
-    if (bandwidth) label += fmt::format(", {} each way", bandwidth_text(*bandwidth));
-    text((left + right) / 2, top + 17, "middle", " fill=\"#ffffff\" font-weight=\"bold\"", label);
-    bottom_ = top + kBusHeight;
+    if (!fabric.nvlinks.empty()) label(fabric, bandwidths);
+    return fabric;
   }
 
-  // Arcs below the machine. At each GPU they leave side by side, in the order that lets them run inside each other.
+  // On one line where there is room; else the bar grows.
+  static void label(Fabric& fabric, const std::set<std::optional<std::int64_t>>& bandwidths) {
+    std::set<int> counts;
+    for (const auto& [gpu, nvlinks] : fabric.nvlinks) counts.insert(nvlinks);
+    fabric.label = {"NVSwitch", fmt::format("{} NVLinks per GPU", fmt::join(counts, " or "))};
+    if (bandwidths.size() == 1 && *bandwidths.begin()) {
+      fabric.label.push_back(fmt::format("{} each way", bandwidth_text(**bandwidths.begin())));
+    }
+    const std::string line = fmt::format("{}", fmt::join(fabric.label, ", "));
+    if (bold_width(line) <= fabric.right - fabric.left) fabric.label = {line};
+    double missing = 0;
+    for (const std::string& part : fabric.label) {
+      missing = std::max(missing, bold_width(part) - (fabric.right - fabric.left));
+    }
+    fabric.left -= missing / 2;
+    fabric.right += missing / 2;
+  }
+
   void draw_direct_links() {
-    std::vector<Direct> links;
-    for (int a = 0; a < graph_.gpu_count(); ++a) {
-      for (int b = a + 1; b < graph_.gpu_count(); ++b) {
-        const topology::PairLink& pair = graph_.link(a, b);
-        if (pair.nvlinks == 0 || pair.switched) continue;
-        const bool straight = centre(a) < centre(b);
-        links.push_back({straight ? a : b, straight ? b : a, pair.nvlinks});
+    for (const Arc& arc : lay_out_arcs(graph_, gpu_box_)) {
+      const std::string path = fmt::format(
+          "M {0:.1f} {1:.1f} L {0:.1f} {2:.1f} C {0:.1f} {3:.1f} {4:.1f} {3:.1f} {4:.1f} {2:.1f} L {4:.1f} {5:.1f}",
+          arc.from, below(arc.a), machine_.height, machine_.height + arc.depth * 4.0 / 3, arc.to, below(arc.b));
+      const double width = thickness(arc.nvlinks);
+      for (const auto& [colour, around] :
+           {std::pair(std::string_view("#ffffff"), 2.0), {colour_.at(arc.nvlinks), 0.0}}) {
+        body_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1f}\"/>\n", path, colour,
+                             width + around);
       }
-    }
-    for (int gpu = 0; gpu < graph_.gpu_count(); ++gpu) spread(links, gpu);
-    // Wide arcs first, so that short ones lie on top.
-    std::stable_sort(links.begin(), links.end(),
-                     [](const Direct& x, const Direct& y) { return x.to - x.from > y.to - y.from; });
-    double lowest = bottom_;
-    for (const Direct& link : links) {
-      const double depth = 30 + 0.34 * (link.to - link.from);
-      const double start = std::max(below(link.a), below(link.b));
-      body_ += fmt::format(
-          "<path d=\"M {0:.1f} {1:.1f} L {0:.1f} {2:.1f} C {0:.1f} {3:.1f} {4:.1f} {3:.1f} {4:.1f} {2:.1f} L {4:.1f} "
-          "{5:.1f}\" "
-          "fill=\"none\" stroke=\"#ffffff\" stroke-width=\"{7:.1f}\"/>\n"
-          "<path d=\"M {0:.1f} {1:.1f} L {0:.1f} {2:.1f} C {0:.1f} {3:.1f} {4:.1f} {3:.1f} {4:.1f} {2:.1f} L {4:.1f} "
-          "{5:.1f}\" "
-          "fill=\"none\" stroke=\"{6}\" stroke-width=\"{8:.1f}\"/>\n",
-          link.from, below(link.a), machine_.height, machine_.height + depth * 4 / 3, link.to, below(link.b),
-          colour_.at(link.nvlinks), thickness(link.nvlinks) + 2, thickness(link.nvlinks));
-      lowest = std::max({lowest, start, machine_.height + depth});
-    }
-    bottom_ = lowest;
-  }
-
-  void spread(std::vector<Direct>& links, int gpu) const {
-    std::vector<Direct*> at;
-    for (Direct& link : links) {
-      if (link.a == gpu || link.b == gpu) at.push_back(&link);
-    }
-    // To the left the nearest first, then to the right the farthest first.
-    const auto key = [&](const Direct* link) {
-      const int other = link->a == gpu ? link->b : link->a;
-      const double away = centre(other) - centre(gpu);
-      return away < 0 ? std::pair(0, -away) : std::pair(1, -away);
-    };
-    std::sort(at.begin(), at.end(), [&](const Direct* x, const Direct* y) { return key(x) < key(y); });
-    const Box& box = *gpu_box_.at(gpu);
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      const double x = box.x + box.width * static_cast<double>(i + 1) / static_cast<double>(at.size() + 1);
-      (at[i]->a == gpu ? at[i]->from : at[i]->to) = x;
+      bottom_ = std::max(bottom_, machine_.height + arc.depth);
     }
   }
 

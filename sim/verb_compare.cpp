@@ -30,6 +30,7 @@ struct CompareOptions {
   std::string policies;
   std::string seeds;
   std::string arrival = "inflate:1.3";
+  std::string catalogue;
   std::string node_rank;
   std::string threads;
   std::string shard = "1/1";
@@ -78,7 +79,7 @@ Result<CompareInputs> load_inputs(const CompareOptions& options) {
   auto arrival = load_arrival(options.arrival);
   if (!arrival) return arrival.error();
   inputs.arrival = *std::move(arrival);
-  auto cluster = load_cluster(options.cluster, options.node_rank, digest);
+  auto cluster = load_cluster({options.cluster, options.node_rank, {options.catalogue}}, digest);
   if (!cluster) return cluster.error();
   inputs.cluster = *std::move(cluster);
   for (const std::string& path : options.traces) {
@@ -147,6 +148,7 @@ VerbRun add_compare(CLI::App& app) {
   app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
       ->type_name("FORM")
       ->capture_default_str();
+  app.add_option("--catalogue", options->catalogue, "Folder of the machine catalogue")->type_name("DIR");
   app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line")
       ->type_name("FILE");
   app.add_option("--threads", options->threads, "How many runs at a time; default: as many as there are cores")

@@ -29,6 +29,7 @@ struct ReplayOptions {
   std::string policy;
   std::string seed = "42";
   std::string arrival = "inflate:1.3";
+  std::string catalogue;
   std::string node_rank;
   std::string placements;
   std::string out;
@@ -55,7 +56,7 @@ Result<ReplayInputs> load_inputs(const ReplayOptions& options) {
   const Digest digest = options.out.empty() ? Digest::kNone : Digest::kTaken;
   auto arrival = load_arrival(options.arrival);
   if (!arrival) return arrival.error();
-  auto cluster = load_cluster(options.cluster, options.node_rank, digest);
+  auto cluster = load_cluster({options.cluster, options.node_rank, {options.catalogue}}, digest);
   if (!cluster) return cluster.error();
   auto trace = load_trace(options.trace, digest);
   if (!trace) return trace.error();
@@ -130,6 +131,7 @@ VerbRun add_replay(CLI::App& app) {
   app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
       ->type_name("FORM")
       ->capture_default_str();
+  app.add_option("--catalogue", options->catalogue, "Folder of the machine catalogue")->type_name("DIR");
   app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line")
       ->type_name("FILE");
   app.add_option("--placements", options->placements, "Write where each pod went to this file")->type_name("FILE");

@@ -45,6 +45,7 @@ struct SynthOptions {
   std::string like;
   std::string count;
   std::string cluster;
+  std::string catalogue;
   std::string nodes;
   std::string cluster_out;
   std::string load = "0.85";
@@ -68,7 +69,7 @@ Result<MilliGpu> find_or_make_cluster(const SynthOptions& options, const traces:
                                       std::uint64_t seed) {
   MilliGpu capacity = 0;
   if (!options.cluster.empty()) {
-    const auto cluster = load_cluster(options.cluster, "", Digest::kNone);
+    const auto cluster = load_cluster({options.cluster, "", {options.catalogue}}, Digest::kNone);
     if (!cluster) return cluster.error();
     for (const placement::NodeSpec& node : cluster->file.nodes) capacity += node.gpus * kWholeGpu;
     return capacity;
@@ -130,6 +131,7 @@ VerbRun add_synth(CLI::App& app) {
       ->required();
   app.add_option("--count", options->count, "How many pods, those without GPUs included")->type_name("N")->required();
   app.add_option("--cluster", options->cluster, "The cluster to load: a node list")->type_name("FILE");
+  app.add_option("--catalogue", options->catalogue, "Folder of the machine catalogue")->type_name("DIR");
   app.add_option("--nodes", options->nodes, "Make a cluster of so many nodes as well")->type_name("N");
   app.add_option("--cluster-out", options->cluster_out, "Write the made cluster to this file")->type_name("FILE");
   app.add_option("--load", options->load, "GPU time asked for, as a share of what the cluster has")

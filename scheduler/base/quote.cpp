@@ -1,11 +1,7 @@
 #include "scheduler/base/quote.h"
 
-#include <cstddef>
-
 namespace mortise {
 namespace {
-
-constexpr std::size_t kMaxShown = 80;
 
 /// Length of the well-formed UTF-8 sequence at the start of `text`; 0 when there is none.
 std::size_t utf8_length(std::string_view text) {
@@ -26,12 +22,12 @@ std::size_t utf8_length(std::string_view text) {
 
 }  // namespace
 
-std::string one_line(std::string_view text) {
+std::string one_line(std::string_view text, std::size_t limit) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text.substr(at));
-    if (at + (length == 0 ? 1 : length) > kMaxShown) {
+    if (at + (length == 0 ? 1 : length) > limit) {
       out += "...";
       break;
     }

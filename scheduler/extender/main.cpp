@@ -65,6 +65,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--cluster", options.start.cluster,
                  "Nodes to serve: openb node CSV, or a Kubernetes List (JSON, YAML)")
       ->required();
+  app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
   app.add_option("--seed", options.start.seed, "Of ranks and random choices")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))

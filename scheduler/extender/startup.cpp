@@ -37,7 +37,7 @@ Result<placement::TypicalPods> typical_pods(const std::string& file, placement::
 }  // namespace
 
 Result<LoadedCluster> load(const StartOptions& options) {
-  Result<kube::ClusterFile> file = kube::load_cluster_file(options.cluster);
+  Result<kube::ClusterFile> file = kube::load_cluster_file(options.cluster, {.catalogue = options.catalogue});
   if (!file.ok()) return file.error();
   std::optional<kube::NodeRanks> ranks;
   if (!options.node_rank.empty()) {

@@ -19,6 +19,7 @@ struct StartOptions {
   std::string policy = "fgd:tie=best-fit";  ///< see placement::make_policy
   std::uint64_t seed = 1;
   std::string node_rank;  ///< file; empty: from the seed
+  std::string catalogue;  ///< folder of the machine catalogue; empty: the one that came with the program
   std::string typical;    ///< trace whose pods are typical; empty: a generated one
 };
 

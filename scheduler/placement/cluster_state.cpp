@@ -18,37 +18,127 @@ constexpr bool kChecksItself = true;
 #endif
 }  // namespace
 
-Result<NodeId> ClusterState::add_node(const NodeSpec& spec, std::uint64_t rank) {
-  if (by_name_.contains(spec.name)) return Error{"duplicate node name '" + spec.name + "'"};
+Status ClusterState::check_spec(const NodeSpec& spec) const {
   if (spec.cpu < 0 || spec.memory < 0 || spec.pods < 0 || spec.gpus < 0 || spec.gpus > kMaxDevices) {
     return Error{"node '" + spec.name + "': amounts must be 0 or more, and GPUs at most " +
                  std::to_string(kMaxDevices)};
+  }
+  if (spec.gpus_lost < 0 || spec.gpus_lost > spec.gpus) {
+    return Error{"node '" + spec.name + "': lost GPUs must be 0 to " + std::to_string(spec.gpus)};
   }
   if (spec.topology && spec.topology->gpus() != spec.gpus) {
     return Error{"node '" + spec.name + "': " + std::to_string(spec.gpus) + " GPUs, but a topology of " +
                  std::to_string(spec.topology->gpus())};
   }
-  const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
-  const MachineId machine = intern_machine({spec.cpu, spec.memory, spec.pods, spec.gpus, intern_model(spec.model),
-                                            spec.schedulable, spec.blocked, insides_.intern(spec.topology)});
-  NodeState state;
-  state.machine = machine;
-  state.pods_free = spec.pods;
-  state.cpu_free = spec.cpu;
-  state.memory_free = spec.memory;
-  state.devices = static_cast<std::uint8_t>(spec.gpus);
-  std::fill_n(state.free.begin(), spec.gpus, static_cast<std::int16_t>(kWholeGpu));
+  return ok_status();
+}
 
-  nodes_.push_back({spec.name, {}, {}});
+Machine ClusterState::machine_from(const NodeSpec& spec) {
+  // Which GPUs are lost is not known, so neither is what the others are joined by.
+  const TopologyId topology = spec.gpus_lost > 0 ? TopologyId{} : insides_.intern(spec.topology);
+  return {spec.cpu,         spec.memory,  spec.pods, spec.gpus,     intern_model(spec.model),
+          spec.schedulable, spec.blocked, topology,  spec.gpus_lost};
+}
+
+NodeState ClusterState::empty_state(MachineId id) const {
+  const Machine& m = machine(id);
+  NodeState state;
+  state.machine = id;
+  state.pods_free = m.pods;
+  state.cpu_free = m.cpu;
+  state.memory_free = m.memory;
+  state.devices = static_cast<std::uint8_t>(m.gpus);
+  std::fill_n(state.free.begin(), m.gpus, static_cast<std::int16_t>(kWholeGpu));
+  return state;
+}
+
+int ClusterState::usable_free(const Machine& machine, const NodeState& state) {
+  return std::max(0, state.whole_free() - machine.gpus_lost);
+}
+
+void ClusterState::count_node(const Machine& machine, int sign) {
+  totals_.nodes += sign;
+  totals_.gpus += sign * (machine.gpus - machine.gpus_lost);
+  totals_.gpu_capacity += sign * (machine.gpus - machine.gpus_lost) * kWholeGpu;
+  totals_.cpu_capacity += sign * machine.cpu;
+}
+
+Result<NodeId> ClusterState::add_node(const NodeSpec& spec, std::uint64_t rank) {
+  if (by_name_.contains(spec.name)) return Error{"duplicate node name '" + spec.name + "'"};
+  if (const Status status = check_spec(spec); !status) return status.error();
+  const MachineId machine_id = intern_machine(machine_from(spec));
+  const NodeState state = empty_state(machine_id);
+  NodeId id{static_cast<std::uint32_t>(nodes_.size())};
+  if (free_nodes_.empty()) {
+    nodes_.push_back({spec.name, {}, {}, true});
+    states_.add_node(rank, state);
+  } else {
+    id = free_nodes_.back();
+    free_nodes_.pop_back();
+    nodes_[id.index()] = {spec.name, {}, {}, true};
+    states_.return_node(id, rank, state);
+  }
   by_name_.emplace(spec.name, id);
-  states_.add_node(rank, state);
-  totals_.nodes += 1;
-  totals_.gpus += spec.gpus;
-  totals_.gpu_capacity += spec.gpus * kWholeGpu;
-  totals_.cpu_capacity += spec.cpu;
-  totals_.whole_free_gpus += spec.gpus;
+  count_node(machine(machine_id), +1);
+  totals_.whole_free_gpus += usable_free(machine(machine_id), state);
   after_mutation();
   return id;
+}
+
+Status ClusterState::remove_node(NodeId id) {
+  assert(open_marks_ == 0);
+  const bool holds =
+      std::any_of(allocations_.begin(), allocations_.end(), [&](const auto& held) { return held && held->node == id; });
+  if (holds) return Error{"node '" + node_name(id) + "' holds pods"};
+  const NodeState& state = state_of(id);
+  count_node(machine(state.machine), -1);
+  totals_.whole_free_gpus -= usable_free(machine(state.machine), state);
+  states_.remove_node(id);
+  by_name_.erase(node_name(id));
+  nodes_[id.index()] = {"", {}, {}, false};
+  free_nodes_.push_back(id);
+  after_mutation();
+  return ok_status();
+}
+
+Status ClusterState::update_node(NodeId id, const NodeSpec& spec) {
+  assert(open_marks_ == 0);
+  if (const Status status = check_spec(spec); !status) return status;
+  Machine now = machine_from(spec);
+  NodeEntry& node = nodes_[id.index()];
+  std::vector<Allocation*> here;
+  for (auto& held : allocations_) {
+    if (!held || held->node != id) continue;
+    here.push_back(&*held);
+    held->devices.for_each([&](int device) {
+      if (device < now.gpus) return;
+      // Held, and gone from the node: it stays in the books and is not given to anyone.
+      now.gpus_lost += device + 1 - now.gpus;
+      now.gpus = device + 1;
+      now.topology = TopologyId{};
+    });
+  }
+  const Machine before = machine_of(id);
+  if (now == before) return ok_status();
+  totals_.whole_free_gpus -= usable_free(before, state_of(id));
+  count_node(before, -1);
+  NodeState state = empty_state(intern_machine(now));
+  node.held.clear();
+  for (Allocation* held : here) {
+    const PodShape& shape = shapes_.shape(held->shape);
+    if (now.topology != before.topology && held->holds != HoldsId{}) {
+      held->holds = insides_.holds(now, state, shape, held->devices, Knowledge::kUnknown);
+    }
+    state.kinds |= gpu_pod_kind(shape.gpus, shape.gpu_milli);
+    charge(shape, held->devices, -1, state);
+    if (now.topology != TopologyId{}) node.held.push_back(held_here(*held, shape));
+  }
+  if (now.topology != TopologyId{}) state.belief = insides_.believe(now.topology, node.held);
+  count_node(now, +1);
+  totals_.whole_free_gpus += usable_free(now, state);
+  states_.move_node(id, state);
+  after_mutation();
+  return ok_status();
 }
 
 MachineId ClusterState::intern_machine(const Machine& machine) {
@@ -74,13 +164,17 @@ ShapeId ClusterState::intern(const PodRequest& pod) {
   return shapes_.intern(shape);
 }
 
-Status ClusterState::fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const {
-  if (devices.size() != shape.gpus) return Error{"stale: the number of devices is not what the pod asks for"};
+bool ClusterState::devices_free(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const {
   bool free = true;
   devices.for_each([&](int device) {
     free = free && device < state.devices && state.free[static_cast<std::size_t>(device)] >= shape.gpu_milli;
   });
-  if (!free) return Error{"stale: a device is taken"};
+  return free;
+}
+
+Status ClusterState::fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const {
+  if (devices.size() != shape.gpus) return Error{"stale: the number of devices is not what the pod asks for"};
+  if (!devices_free(shape, state, devices)) return Error{"stale: a device is taken"};
   if (state.cpu_free < shape.cpu) return Error{"stale: not enough free CPU"};
   if (state.memory_free < shape.memory) return Error{"stale: not enough free memory"};
   if (state.pods_free < 1) return Error{"stale: the node's pod limit is reached"};
@@ -100,7 +194,7 @@ NodeInsides::HeldHere ClusterState::held_here(const Allocation& allocation, cons
 }
 
 BeliefId ClusterState::believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign,
-                               TopologyId topology) const {
+                               TopologyId topology) {
   const NodeInsides::HeldHere mine = held_here(allocation, shape);
   if (sign < 0) {
     node.held.push_back(mine);
@@ -113,39 +207,39 @@ BeliefId ClusterState::believe(NodeEntry& node, const Allocation& allocation, co
   return insides_.believe(topology, node.held);
 }
 
-void ClusterState::change(NodeEntry& node, NodeState& state, const Allocation& allocation, int sign) const {
-  const PodShape& shape = shapes_.shape(allocation.shape);
+void ClusterState::charge(const PodShape& shape, const DeviceSet& devices, int sign, NodeState& state) {
   state.pods_free += sign;
   state.cpu_free += sign * shape.cpu;
   state.memory_free += sign * shape.memory;
-  allocation.devices.for_each([&](int device) {
+  devices.for_each([&](int device) {
     std::int16_t& left = state.free[static_cast<std::size_t>(device)];
     left = static_cast<std::int16_t>(left + sign * shape.gpu_milli);
   });
-  count_kind(node, shape, sign, state);
-  const TopologyId topology = machine(state.machine).topology;
-  if (topology != TopologyId{}) state.belief = believe(node, allocation, shape, sign, topology);
 }
 
 void ClusterState::book(const Allocation& allocation, int sign) {
   const PodShape& shape = shapes_.shape(allocation.shape);
   NodeState state = state_of(allocation.node);
-  const int whole_before = state.whole_free();
-  change(nodes_[allocation.node.index()], state, allocation, sign);
+  const Machine& on = machine(state.machine);
+  totals_.whole_free_gpus -= usable_free(on, state);
+  charge(shape, allocation.devices, sign, state);
+  NodeEntry& node = nodes_[allocation.node.index()];
+  count_kind(node, shape, sign, state);
+  if (on.topology != TopologyId{}) state.belief = believe(node, allocation, shape, sign, on.topology);
   totals_.pods -= sign;
-  totals_.gpu_used -= sign * shape.gpu_total();
+  totals_.gpu_used -= sign * allocation.devices.size() * shape.gpu_milli;
   totals_.cpu_used -= sign * shape.cpu;
-  totals_.whole_free_gpus += state.whole_free() - whole_before;
+  totals_.whole_free_gpus += usable_free(on, state);
   states_.move_node(allocation.node, state);
 }
 
 std::int64_t ClusterState::room(NodeId id, ShapeId shape_id, std::optional<topology::Objective> objective) const {
   const PodShape& shape = shapes_.shape(shape_id);
   NodeState state = state_of(id);
-  NodeEntry node = nodes_[id.index()];
-  const Machine& m = machine(state.machine);
+  std::vector<NodeInsides::HeldHere> held = nodes_[id.index()].held;
+  const Machine& on = machine(state.machine);
   std::int64_t pods = 0;
-  while (feasibility(state, m, shape) == Reason::kNone && topology_reason(state, shape) == Reason::kNone) {
+  while (feasibility(state, on, shape) == Reason::kNone && topology_reason(state, shape) == Reason::kNone) {
     DeviceSet devices;
     if (shape.is_share()) {
       // Whichever has enough left: that does not change how many fit.
@@ -155,8 +249,12 @@ std::int64_t ClusterState::room(NodeId id, ShapeId shape_id, std::optional<topol
     } else {
       devices = choose_devices(state, shape, objective);
     }
-    const HoldsId holds = insides_.holds(m, state, shape, devices, Knowledge::kPredicted);
-    change(node, state, {id, shape_id, devices, holds}, -1);
+    const HoldsId holds = insides_.holds(on, state, shape, devices, Knowledge::kPredicted);
+    charge(shape, devices, -1, state);
+    if (on.topology != TopologyId{}) {
+      held.push_back(held_here({id, shape_id, devices, holds}, shape));
+      state.belief = insides_.believe(on.topology, held);
+    }
     ++pods;
   }
   return pods;
@@ -165,10 +263,19 @@ std::int64_t ClusterState::room(NodeId id, ShapeId shape_id, std::optional<topol
 Result<AllocationId> ClusterState::apply(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge) {
   const PodShape& pod = shapes_.shape(shape);
   const NodeState& before = state_of(node);
-  const Status fit = fits(pod, before, devices);
-  if (!fit) return fit.error();
-  const Allocation allocation{node, shape, devices,
-                              insides_.holds(machine(before.machine), before, pod, devices, knowledge)};
+  if (const Status fit = fits(pod, before, devices); !fit) return fit.error();
+  return take({node, shape, devices, insides_.holds(machine(before.machine), before, pod, devices, knowledge)});
+}
+
+Result<AllocationId> ClusterState::adopt(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge) {
+  const PodShape& pod = shapes_.shape(shape);
+  const NodeState& before = state_of(node);
+  if (devices.size() > pod.gpus || !devices_free(pod, before, devices)) return Error{"stale: a device is taken"};
+  if (devices.size() < pod.gpus) knowledge = Knowledge::kUnknown;
+  return take({node, shape, devices, insides_.holds(machine(before.machine), before, pod, devices, knowledge)});
+}
+
+AllocationId ClusterState::take(const Allocation& allocation) {
   const bool grew = free_ids_.empty();
   AllocationId id{static_cast<std::uint32_t>(allocations_.size())};
   if (grew) {
@@ -254,46 +361,36 @@ Status ClusterState::check() const {
   std::vector<std::vector<NodeInsides::HeldHere>> held_on(nodes_.size());
   ClusterTotals totals;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    if (!nodes_[n].present) continue;
     const NodeState& now = state_of(NodeId{static_cast<std::uint32_t>(n)});
     const Machine& m = machine(now.machine);
-    NodeState& state = expected[n];
-    state.machine = now.machine;
-    state.pods_free = m.pods;
-    state.cpu_free = m.cpu;
-    state.memory_free = m.memory;
-    state.devices = static_cast<std::uint8_t>(m.gpus);
-    std::fill_n(state.free.begin(), m.gpus, static_cast<std::int16_t>(kWholeGpu));
+    expected[n] = empty_state(now.machine);
     totals.nodes += 1;
-    totals.gpus += m.gpus;
-    totals.gpu_capacity += m.gpus * kWholeGpu;
+    totals.gpus += m.gpus - m.gpus_lost;
+    totals.gpu_capacity += (m.gpus - m.gpus_lost) * kWholeGpu;
     totals.cpu_capacity += m.cpu;
   }
   for (const auto& held : allocations_) {
     if (!held) continue;
+    if (!nodes_[held->node.index()].present) return Error{"a pod is on a node that was removed"};
     const PodShape& shape = shapes_.shape(held->shape);
     NodeState& state = expected[held->node.index()];
-    state.pods_free -= 1;
-    state.cpu_free -= shape.cpu;
-    state.memory_free -= shape.memory;
     state.kinds |= gpu_pod_kind(shape.gpus, shape.gpu_milli);
-    held->devices.for_each([&](int d) {
-      std::int16_t& left = state.free[static_cast<std::size_t>(d)];
-      left = static_cast<std::int16_t>(left - shape.gpu_milli);
-    });
+    charge(shape, held->devices, -1, state);
     held_on[held->node.index()].push_back(held_here(*held, shape));
     totals.pods += 1;
-    totals.gpu_used += shape.gpu_total();
+    totals.gpu_used += held->devices.size() * shape.gpu_milli;
     totals.cpu_used += shape.cpu;
   }
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    if (!nodes_[n].present) continue;
     NodeState& state = expected[n];
-    const TopologyId topology = machine(state.machine).topology;
-    if (topology != TopologyId{}) state.belief = insides_.believe(topology, held_on[n]);
-    totals.whole_free_gpus += state.whole_free();
-    const bool overbooked =
-        state.pods_free < 0 || state.cpu_free < 0 || state.memory_free < 0 ||
-        std::any_of(state.free.begin(), state.free.end(), [](std::int16_t left) { return left < 0; });
-    if (overbooked) return Error{"node '" + nodes_[n].name + "' holds more than it has"};
+    const Machine& m = machine(state.machine);
+    if (m.topology != TopologyId{}) state.belief = insides_.believe(m.topology, held_on[n]);
+    totals.whole_free_gpus += usable_free(m, state);
+    if (std::any_of(state.free.begin(), state.free.end(), [](std::int16_t left) { return left < 0; })) {
+      return Error{"a device of node '" + nodes_[n].name + "' is held by more than it has"};
+    }
     if (!(state == state_of(NodeId{static_cast<std::uint32_t>(n)}))) {
       return Error{"node '" + nodes_[n].name + "' is not in the state its allocations give"};
     }

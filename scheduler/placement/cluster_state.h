@@ -30,18 +30,18 @@ struct Allocation {
 
 struct ClusterTotals {
   std::int64_t nodes = 0;
-  std::int64_t gpus = 0;
+  std::int64_t gpus = 0;  ///< without lost ones
   std::int64_t pods = 0;  ///< allocations held
   MilliGpu gpu_capacity = 0;
   MilliGpu gpu_used = 0;
   MilliCpu cpu_capacity = 0;
   MilliCpu cpu_used = 0;
-  std::int64_t whole_free_gpus = 0;  ///< devices nothing is on
+  std::int64_t whole_free_gpus = 0;  ///< devices nothing is on, less those lost on their node
 
   friend bool operator==(const ClusterTotals&, const ClusterTotals&) = default;
 };
 
-/// Owner of every allocation. Changed only through add_node, apply, release and undo. Not synchronised.
+/// Owner of every allocation. Changed only through the nodes' and pods' verbs below. Not synchronised.
 class ClusterState {
  public:
   ClusterState() = default;
@@ -53,6 +53,13 @@ class ClusterState {
   /// `rank` is the place in the tie order: among equal candidates the lowest (rank, NodeId) wins.
   Result<NodeId> add_node(const NodeSpec& spec, std::uint64_t rank);
 
+  /// The node is another one now; its pods stay. Devices that pods hold stay, too, even where the node says it has
+  /// fewer; then its topology is not used. What was foreseen of pods is forgotten when the topology changes.
+  /// Not while a mark is open.
+  Status update_node(NodeId id, const NodeSpec& spec);
+  /// Refused while pods are on the node. The id may be given to another node.
+  Status remove_node(NodeId id);
+
   /// Interns what the pod asks for. Does not change any allocation.
   ShapeId intern(const PodRequest& pod);
   ModelId intern_model(std::string_view name);
@@ -61,6 +68,9 @@ class ClusterState {
   /// as many as the shape's gpus, each with the shape's share free. `knowledge` says how sure they are.
   Result<AllocationId> apply(ShapeId shape, NodeId node, const DeviceSet& devices,
                              Knowledge knowledge = Knowledge::kExact);
+  /// Books a pod that is on the node already, whether it fits or not: free CPU, memory and pods may fall below zero,
+  /// and `devices` may be fewer than it asks for; each must have its share free.
+  Result<AllocationId> adopt(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge);
   Status release(AllocationId id);
 
   /// What happened since `mark()` is taken back by `undo(mark)`, newest first. Marks nest.
@@ -93,6 +103,7 @@ class ClusterState {
   const Belief* belief_of(NodeId id) const { return insides_.belief(state_of(id).belief); }
 
   std::optional<NodeId> find_node(std::string_view name) const;
+  /// Node ids are below this; the ids of removed nodes are not in use.
   std::size_t node_count() const { return nodes_.size(); }
   const std::string& node_name(NodeId id) const { return nodes_[id.index()].name; }
   std::uint64_t node_rank(NodeId id) const { return states_.rank(id); }
@@ -115,6 +126,7 @@ class ClusterState {
     std::string name;
     std::array<std::uint16_t, kKinds> pods_of_kind{};  // GPU pods on the node, by bit of GpuPodKinds
     std::vector<NodeInsides::HeldHere> held{};         // by the pods of a node whose topology is known; in no order
+    bool present = true;
   };
   struct NameHash {
     using is_transparent = void;
@@ -129,15 +141,20 @@ class ClusterState {
   };
 
   MachineId intern_machine(const Machine& machine);
+  Status check_spec(const NodeSpec& spec) const;
+  Machine machine_from(const NodeSpec& spec);
+  NodeState empty_state(MachineId machine) const;
+  void count_node(const Machine& machine, int sign);
+  static int usable_free(const Machine& machine, const NodeState& state);
+  bool devices_free(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
+  AllocationId take(const Allocation& allocation);
   Status fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
+  static void charge(const PodShape& shape, const DeviceSet& devices, int sign, NodeState& state);
   /// Books the allocation on its node: sign -1 takes, +1 gives back.
   void book(const Allocation& allocation, int sign);
-  /// The same on what is kept of the node, or on copies of it.
-  void change(NodeEntry& node, NodeState& state, const Allocation& allocation, int sign) const;
   static NodeInsides::HeldHere held_here(const Allocation& allocation, const PodShape& shape);
-  BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign,
-                   TopologyId topology) const;
-  static void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
+  BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign, TopologyId topology);
+  void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
   void after_mutation();
 
   std::vector<NodeEntry> nodes_;
@@ -150,6 +167,7 @@ class ClusterState {
   mutable NodeInsides insides_;  // remembers what it was asked
   std::vector<std::optional<Allocation>> allocations_;
   std::vector<AllocationId> free_ids_;
+  std::vector<NodeId> free_nodes_;
   std::vector<JournalEntry> journal_;  // kept only while a mark is open
   std::size_t open_marks_ = 0;
   ClusterTotals totals_;

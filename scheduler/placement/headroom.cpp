@@ -29,7 +29,7 @@ Headroom HeadroomMeter::of_state(StateId id) const {
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
     found.pods[i] = nodes * cluster_.room(members.front(), shapes_[i], objective_);
   }
-  if (state.whole_free() == machine.gpus) found.free_nodes = nodes;
+  if (state.whole_free() == machine.gpus && machine.gpus_lost == 0) found.free_nodes = nodes;
   return found;
 }
 

@@ -21,12 +21,13 @@ struct NodeSpec {
   MilliCpu cpu = 0;
   Bytes memory = 0;
   std::int32_t pods = 0;  ///< the most pods the node may hold
-  std::int32_t gpus = 0;  ///< 0..kMaxDevices
+  std::int32_t gpus = 0;  ///< 0..kMaxDevices, lost ones included
   std::string model;      ///< GPU model; empty when unknown or none
   bool schedulable = true;
   bool blocked = false;  ///< what its pods hold is not known, so it takes no pod that asks for GPUs
   /// Null: not known. Its GPUs are as many as `gpus`, and device i is the GPU at position i.
   std::shared_ptr<const NodeTopology> topology = nullptr;
+  std::int32_t gpus_lost = 0;  ///< so many of `gpus` are unhealthy; which ones is not known
 };
 
 /// The part of a node that placement never changes; interned.
@@ -39,6 +40,7 @@ struct Machine {
   bool schedulable = true;
   bool blocked = false;
   TopologyId topology{};
+  std::int32_t gpus_lost = 0;
 
   friend auto operator<=>(const Machine&, const Machine&) = default;
 };

@@ -13,7 +13,18 @@ constexpr std::size_t kLogLimit = 1 << 17;
 
 void StateTable::add_node(std::uint64_t rank, const NodeState& state) {
   const NodeId node{static_cast<std::uint32_t>(nodes_.size())};
-  nodes_.push_back({rank, StateId{}, 0});
+  nodes_.push_back({rank, StateId{}, 0, true});
+  enter(node, intern(state));
+}
+
+void StateTable::remove_node(NodeId node) {
+  leave(node);
+  nodes_[node.index()].present = false;
+}
+
+void StateTable::return_node(NodeId node, std::uint64_t rank, const NodeState& state) {
+  nodes_[node.index()].rank = rank;
+  nodes_[node.index()].present = true;
   enter(node, intern(state));
 }
 
@@ -184,7 +195,8 @@ Status StateTable::check() const {
       if (i > 0 && before(slot.members[i], slot.members[(i - 1) / 2])) return Error{"a state's heap is out of order"};
     }
   }
-  if (members != nodes_.size()) return Error{"not every node is listed once"};
+  const auto present = std::count_if(nodes_.begin(), nodes_.end(), [](const NodeEntry& node) { return node.present; });
+  if (members != static_cast<std::size_t>(present)) return Error{"not every node is listed once"};
   if (live_slots != live_slots_) return Error{"the number of live states is wrong"};
   return ok_status();
 }

@@ -18,6 +18,9 @@ class StateTable {
   /// Nodes are numbered in the order they are added.
   void add_node(std::uint64_t rank, const NodeState& state);
   void move_node(NodeId node, const NodeState& state);
+  /// The node is in no state until `return_node`.
+  void remove_node(NodeId node);
+  void return_node(NodeId node, std::uint64_t rank, const NodeState& state);
 
   const NodeState& state(StateId id) const { return slots_[id.index()].state; }
   StateId state_of(NodeId node) const { return nodes_[node.index()].state; }
@@ -54,6 +57,7 @@ class StateTable {
     std::uint64_t rank = 0;
     StateId state;
     std::uint32_t heap_position = 0;
+    bool present = true;
   };
 
   StateId intern(const NodeState& state);

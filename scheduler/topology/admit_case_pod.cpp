@@ -7,38 +7,12 @@
 
 #include "scheduler/base/quote.h"
 #include "scheduler/topology/admit_case_node.h"
+#include "scheduler/topology/pod_qos.h"
 
 namespace mortise::topology {
 namespace {
 
 using Json = nlohmann::json;
-
-/// The sums from which Kubernetes derives the QoS class (pkg/apis/core/v1/helper/qos).
-struct QosSums {
-  std::map<std::string, std::int64_t> requests;
-  std::map<std::string, std::int64_t> limits;
-  bool all_limited = true;
-
-  QosClass classify() const {
-    if (requests.empty() && limits.empty()) return QosClass::kBestEffort;
-    return all_limited && requests == limits ? QosClass::kGuaranteed : QosClass::kBurstable;
-  }
-};
-
-std::int64_t compute_amount(JsonFields& fields, const std::string& name, const Json& value, const std::string& where) {
-  return name == "cpu" ? fields.milli_quantity(value, where) : fields.whole_quantity(value, where);
-}
-
-void add_to_sums(JsonFields& fields, const std::map<std::string, const Json*>& amounts, const std::string& where,
-                 std::map<std::string, std::int64_t>& sums) {
-  for (const char* name : {"cpu", "memory"}) {
-    const auto amount = amounts.find(name);
-    if (amount == amounts.end()) continue;
-    const std::int64_t value = compute_amount(fields, name, *amount->second, where);
-    if (value > 0 && __builtin_add_overflow(sums[name], value, &sums[name])) fields.fail(where, "the sum is too big");
-    if (sums[name] == 0) sums.erase(name);
-  }
-}
 
 std::map<std::string, const Json*> resource_list(JsonFields& fields, const Json* resources, std::string_view key,
                                                  const std::string& where) {
@@ -53,6 +27,18 @@ std::map<std::string, const Json*> resource_list(JsonFields& fields, const Json*
     if (!value.is_null()) list.emplace(name, &value);
   }
   return list;
+}
+
+ComputeAmounts compute_amounts(JsonFields& fields, const std::map<std::string, const Json*>& amounts,
+                               const std::string& where) {
+  ComputeAmounts found;
+  if (const auto cpu = amounts.find("cpu"); cpu != amounts.end()) {
+    found.cpu = fields.milli_quantity(*cpu->second, where);
+  }
+  if (const auto memory = amounts.find("memory"); memory != amounts.end()) {
+    found.memory = fields.whole_quantity(*memory->second, where);
+  }
+  return found;
 }
 
 bool is_memory_type(const std::string& name) {
@@ -105,11 +91,7 @@ void read_container(JsonFields& fields, const Json& json, const std::string& whe
   }
   std::sort(container.memory.begin(), container.memory.end(),
             [](const MemoryAsk& a, const MemoryAsk& b) { return a.type < b.type; });
-  add_to_sums(fields, requests, where + ".requests", sums.requests);
-  std::map<std::string, std::int64_t> own_limits;
-  add_to_sums(fields, limits, where + ".limits", own_limits);
-  add_to_sums(fields, limits, where + ".limits", sums.limits);
-  sums.all_limited = sums.all_limited && own_limits.size() == 2;
+  sums.add(compute_amounts(fields, requests, where + ".requests"), compute_amounts(fields, limits, where + ".limits"));
   result.pod.containers.push_back(std::move(container));
 }
 

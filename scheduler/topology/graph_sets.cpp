@@ -1,19 +1,18 @@
 #include "scheduler/topology/graph_sets.h"
 
-#include <cstddef>
-#include <vector>
+#include <algorithm>
 
 namespace mortise::topology {
 
 std::vector<int> nic_distances(const NodeGraph& graph) {
-  std::vector<int> distances(static_cast<std::size_t>(graph.gpu_count()), static_cast<int>(LinkClass::kUnknown));
-  bool known = false;
+  std::vector<int> distances;
+  if (graph.machine().nics.empty()) return distances;
   for (int gpu = 0; gpu < graph.gpu_count(); ++gpu) {
-    if (graph.nearest_nics(gpu).empty()) continue;
-    distances[static_cast<std::size_t>(gpu)] = static_cast<int>(graph.nic_link(gpu, graph.nearest_nics(gpu).front()));
-    known = true;
+    const std::vector<int>& nearest = graph.nearest_nics(gpu);
+    const LinkClass link = nearest.empty() ? LinkClass::kSys : graph.nic_link(gpu, nearest.front());
+    // SOC is what old drivers called SYS.
+    distances.push_back(static_cast<int>(std::min(link, LinkClass::kSys)));
   }
-  if (!known) distances.clear();
   return distances;
 }
 

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <vector>
+
 #include "scheduler/base/result.h"
 #include "scheduler/topology/device_sets.h"
 #include "scheduler/topology/graph.h"
 
 namespace mortise::topology {
 
-/// How far each GPU is from its nearest NIC: the rank of the link class, nearest first. Empty where no GPU's is known.
+/// How many classes each GPU's nearest NIC is away: 0 for PIX up to 4 for SYS, and 4 where no class is known. Empty for
+/// a machine without NICs.
 std::vector<int> nic_distances(const NodeGraph& graph);
 
-/// The device sets of a machine: its bandwidths, the plugin's scores, NICs as the tie-breaker.
+/// The best sets of GPUs of the machine, which may have at most kMaxSetGpus.
 Result<DeviceSets> device_sets_of(const NodeGraph& graph);
 
 }  // namespace mortise::topology

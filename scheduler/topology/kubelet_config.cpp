@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "scheduler/base/quote.h"
+
 namespace mortise::topology {
 namespace {
 
@@ -47,14 +49,14 @@ Result<bool> parse_flag(std::string_view name, std::string_view value) {
   for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"}) {
     if (value == no) return false;
   }
-  return Error{"option " + std::string(name) + " is '" + std::string(value) + "'; allowed: true, false"};
+  return Error{"option " + std::string(name) + " is " + quote(value) + "; allowed: true, false"};
 }
 
 Result<int> parse_int(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    return Error{"'" + std::string(text) + "' is not a whole number"};
+    return Error{quote(text) + " is not a whole number"};
   }
   return value;
 }
@@ -72,13 +74,13 @@ Result<TopologyPolicy> parse_topology_policy(std::string_view text) {
   for (const PolicyName& row : kPolicies) {
     if (row.name == text) return row.policy;
   }
-  return Error{"unknown topology manager policy '" + std::string(text) + "'; known: " + names_of(kPolicies)};
+  return Error{"unknown topology manager policy " + quote(text) + "; known: " + names_of(kPolicies)};
 }
 
 Result<TopologyScope> parse_topology_scope(std::string_view text) {
   if (text == "container") return TopologyScope::kContainer;
   if (text == "pod") return TopologyScope::kPod;
-  return Error{"unknown topology manager scope '" + std::string(text) + "'; known: container, pod"};
+  return Error{"unknown topology manager scope " + quote(text) + "; known: container, pod"};
 }
 
 Result<KubeletRules> rules_of_release(std::string_view text) {
@@ -86,11 +88,11 @@ Result<KubeletRules> rules_of_release(std::string_view text) {
   if (rest.starts_with('v')) rest.remove_prefix(1);
   const std::size_t dot = rest.find('.');
   if (dot == std::string_view::npos || rest.substr(0, dot) != "1") {
-    return Error{"'" + std::string(text) + "' is not a kubelet release like 1.36 or v1.36.3"};
+    return Error{quote(text) + " is not a kubelet release like 1.36 or v1.36.3"};
   }
   rest.remove_prefix(dot + 1);
   const Result<int> minor = parse_int(rest.substr(0, rest.find('.')));
-  if (!minor) return Error{"'" + std::string(text) + "' is not a kubelet release like 1.36 or v1.36.3"};
+  if (!minor) return Error{quote(text) + " is not a kubelet release like 1.36 or v1.36.3"};
   KubeletRules rules;
   rules.equal_masks = *minor >= 24;
   rules.device_nodes_only = *minor >= 36;
@@ -108,13 +110,13 @@ Status set_topology_option(KubeletConfig& config, std::string_view name, std::st
   if (name == "max-allowable-numa-nodes") {
     const Result<int> number = parse_int(value);
     if (!number || *number < 8) {
-      return Error{"option max-allowable-numa-nodes is '" + std::string(value) + "'; allowed: whole numbers from 8"};
+      return Error{"option max-allowable-numa-nodes is " + quote(value) + "; allowed: whole numbers from 8"};
     }
     config.max_allowable_numa_nodes = *number;
     return ok_status();
   }
-  return Error{"unknown topology manager option '" + std::string(name) +
-               "'; known: prefer-closest-numa-nodes, max-allowable-numa-nodes"};
+  return Error{"unknown topology manager option " + quote(name) +
+               "; known: prefer-closest-numa-nodes, max-allowable-numa-nodes"};
 }
 
 Status set_cpu_option(KubeletConfig& config, std::string_view name, std::string_view value) {
@@ -125,7 +127,7 @@ Status set_cpu_option(KubeletConfig& config, std::string_view name, std::string_
     if (row.flag != nullptr) config.cpu.*row.flag = *flag;
     return ok_status();
   }
-  return Error{"unknown CPU manager option '" + std::string(name) + "'; known: " + names_of(kCpuOptions)};
+  return Error{"unknown CPU manager option " + quote(name) + "; known: " + names_of(kCpuOptions)};
 }
 
 Status check(const KubeletConfig& config) {

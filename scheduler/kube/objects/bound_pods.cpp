@@ -72,7 +72,9 @@ void count_as_full(NodeSpec& node, const Held& held, Notes& notes) {
   raise(node.cpu, held.cpu, "milli-CPU");
   raise(node.memory, held.memory, "bytes of memory");
   raise(node.pods, held.pods, "pods");
+  const std::int32_t gpus = node.gpus;
   raise(node.gpus, static_cast<std::int32_t>(held.free.size()), "GPUs");
+  if (node.gpus != gpus) node.topology = nullptr;  // it has fewer GPUs than now count
   if (!what.empty()) notes.add("node " + quote(node.name) + " holds more than it has and counts as full: " + what);
 }
 

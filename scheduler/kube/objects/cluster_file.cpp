@@ -9,6 +9,7 @@
 #include "scheduler/kube/objects/object_list.h"
 #include "scheduler/kube/objects/text_file.h"
 #include "scheduler/kube/objects/yaml_text.h"
+#include "scheduler/topology/sources/lazy_catalogue.h"
 #include "traces/node_csv.h"
 
 namespace mortise::kube {
@@ -49,8 +50,8 @@ Result<ClusterFile> read_csv(std::string text, const std::string& path) {
   return file;
 }
 
-Result<ClusterFile> read_json(std::string text, const std::string& path) {
-  ObjectList list;
+Result<ClusterFile> read_json(std::string text, const std::string& path, topology::LazyCatalogue& catalogue) {
+  ObjectList list(catalogue);
   {
     const Result<nlohmann::json> document = parse_json_text(text, path);
     if (!document) return document.error();
@@ -60,8 +61,8 @@ Result<ClusterFile> read_json(std::string text, const std::string& path) {
   return list.finish(path);
 }
 
-Result<ClusterFile> read_yaml(const std::string& text, const std::string& path) {
-  ObjectList list;
+Result<ClusterFile> read_yaml(const std::string& text, const std::string& path, topology::LazyCatalogue& catalogue) {
+  ObjectList list(catalogue);
   const Status read = read_yaml_text(text, path, [&](const nlohmann::json& document, int line) {
     return list.add_document(document, path + ":" + std::to_string(line) + ": ");
   });
@@ -69,22 +70,29 @@ Result<ClusterFile> read_yaml(const std::string& text, const std::string& path) 
   return list.finish(path);
 }
 
-}  // namespace
-
-Result<ClusterFile> load_cluster_file(const std::string& path) {
+Result<ClusterFile> read_cluster(const std::string& path, topology::LazyCatalogue& catalogue) {
   Result<std::string> text = read_text_file(path);
   if (!text) return text.error();
   switch (form_of(*text)) {
     case Form::kCsv:
       return read_csv(*std::move(text), path);
     case Form::kJson:
-      return read_json(*std::move(text), path);
+      return read_json(*std::move(text), path, catalogue);
     case Form::kYaml:
-      return read_yaml(*text, path);
+      return read_yaml(*text, path, catalogue);
     case Form::kEmpty:
       break;
   }
   return Error{path + ": the file is empty; allowed: an openb node CSV, or Kubernetes nodes as JSON or YAML"};
+}
+
+}  // namespace
+
+Result<ClusterFile> load_cluster_file(const std::string& path, const ClusterOptions& options) {
+  topology::LazyCatalogue catalogue(options.catalogue);
+  auto file = read_cluster(path, catalogue);
+  if (file && catalogue.loaded() != nullptr) file->catalogue_digest = catalogue.loaded()->digest();
+  return file;
 }
 
 }  // namespace mortise::kube

@@ -25,12 +25,18 @@ struct BoundPod {
 struct ClusterFile {
   std::vector<placement::NodeSpec> nodes;
   std::vector<BoundPod> pods;
-  std::vector<std::string> notes;  ///< what was skipped and why, one line each
+  std::vector<std::string> notes;      ///< what was skipped and why, one line each
+  std::uint64_t catalogue_digest = 0;  ///< stands for the machine catalogue, where it was needed; else 0
 };
 
-/// Reads an openb node CSV or a Kubernetes List (JSON or YAML; nodes, or nodes and pods; a single Node, too),
-/// told apart by content. Errors name the file and, where there is one, the line.
-Result<ClusterFile> load_cluster_file(const std::string& path);
+struct ClusterOptions {
+  std::string catalogue;  ///< folder of the machine catalogue; empty: the one that came with the program
+};
+
+/// Reads an openb node CSV or a Kubernetes List (JSON or YAML; nodes, with their pods and NodeResourceTopology objects
+/// where it has them; a single Node, too), told apart by content. Errors name the file and, where there is one, the
+/// line.
+Result<ClusterFile> load_cluster_file(const std::string& path, const ClusterOptions& options = {});
 
 /// Node name -> place in the tie order. From a file of `name rank` lines, each node once.
 using NodeRanks = std::map<std::string, std::uint64_t, std::less<>>;

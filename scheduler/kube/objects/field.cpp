@@ -1,5 +1,6 @@
 #include "scheduler/kube/objects/field.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -63,6 +64,18 @@ bool Field::flag() const {
     return false;
   }
   return value_->get<bool>();
+}
+
+std::optional<std::int64_t> Field::whole(int bits) const {
+  if (value_ == nullptr) return std::nullopt;
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() >> (64 - bits);
+  const bool too_large =
+      value_->is_number_unsigned() && value_->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (!value_->is_number_integer() || too_large || value_->get<std::int64_t>() < -most - 1) {
+    complain("a whole number of at most " + std::to_string(bits) + " bits");
+    return std::nullopt;
+  }
+  return value_->get<std::int64_t>();
 }
 
 std::map<std::string, std::string> Field::texts() const {

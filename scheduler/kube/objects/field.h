@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -24,6 +25,8 @@ class Field {
   bool present() const { return value_ != nullptr; }
   std::string text() const;
   bool flag() const;
+  /// A whole number that a signed integer of `bits` bits holds.
+  std::optional<std::int64_t> whole(int bits = 64) const;
   std::map<std::string, std::string> texts() const;
   /// Kubernetes writes quantities as strings and reads numbers, too.
   ResourceList quantities() const;

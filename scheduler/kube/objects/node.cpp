@@ -72,12 +72,14 @@ Result<Node> decode_node(const nlohmann::json& document) {
   const Field metadata = root.member("metadata");
   node.name = metadata.member("name").text();
   node.uid = metadata.member("uid").text();
+  node.resource_version = metadata.member("resourceVersion").text();
   node.labels = metadata.member("labels").texts();
   node.annotations = metadata.member("annotations").texts();
   node.unschedulable = root.member("spec").member("unschedulable").flag();
   const Field status = root.member("status");
   node.capacity = status.member("capacity").quantities();
   node.allocatable = status.member("allocatable").quantities();
+  node.kubelet_version = status.member("nodeInfo").member("kubeletVersion").text();
   if (mistake) return *mistake;
   if (!is_one_word(node.name)) {
     return Error{"metadata.name " + quote(node.name) +

@@ -14,11 +14,13 @@ namespace mortise::kube {
 struct Node {
   std::string name;
   std::string uid;
+  std::string resource_version;
   bool unschedulable = false;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   ResourceList capacity;
   ResourceList allocatable;
+  std::string kubelet_version;  ///< status.nodeInfo.kubeletVersion
 };
 
 Result<Node> parse_node(std::string_view json);

@@ -9,14 +9,16 @@
 #include "scheduler/kube/objects/assigned_devices.h"
 #include "scheduler/kube/objects/bound_pods.h"
 #include "scheduler/kube/objects/decode.h"
-#include "scheduler/kube/objects/node.h"
+#include "scheduler/kube/objects/node_topology.h"
 
 namespace mortise::kube {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kAllowed = "allowed: Node, Pod, List, NodeList or PodList";
+constexpr std::string_view kAllowed = "allowed: Node, Pod, NodeResourceTopology, or a List of them";
+constexpr std::string_view kTopologyGroup = "topology.node.k8s.io/";
+constexpr std::string_view kTopologyKind = "NodeResourceTopology";
 
 /// A member of an object, or null.
 const json& member(const json& object, const char* key) {
@@ -44,6 +46,12 @@ std::string kind_by_fields(const json& object) {
 bool is_core(const json& object) {
   const std::string version = text_member(object, "apiVersion");
   return version.empty() || version == "v1";
+}
+
+/// Items of a typed list carry no version of their own.
+bool is_topology_report(const json& object, std::string_view kind) {
+  const std::string version = text_member(object, "apiVersion");
+  return kind.starts_with(kTopologyKind) && (version.empty() || version.starts_with(kTopologyGroup));
 }
 
 std::int64_t number_in(const std::map<std::string, std::string>& texts, const char* key) {
@@ -95,6 +103,10 @@ Status ObjectList::add_object(const json& object, std::string_view default_kind,
   if (kind.empty()) kind = default_kind;
   if (kind.empty()) kind = kind_by_fields(object);
   if (kind.empty()) return Error{where + "no kind; " + std::string(kAllowed)};
+  if (is_topology_report(object, kind)) {
+    if (kind == kTopologyKind) return add_report(object, where);
+    return add_list(member(object, "items"), kTopologyKind, where);
+  }
   if (is_core(object)) {
     if (kind == "Node") return add_node(object, where);
     if (kind == "Pod") return add_pod(object, where);
@@ -110,7 +122,7 @@ Status ObjectList::add_object(const json& object, std::string_view default_kind,
 }
 
 Status ObjectList::add_node(const json& object, const std::string& where) {
-  const Result<Node> node = decode_node(object);
+  Result<Node> node = decode_node(object);
   if (!node) return Error{where + node.message()};
   Result<placement::NodeSpec> spec = node_spec(*node);
   if (!spec) return Error{where + spec.message()};
@@ -118,7 +130,40 @@ Status ObjectList::add_node(const json& object, const std::string& where) {
     return Error{where + "node " + quote(node->name) + " appears twice; each name may appear once"};
   }
   note_gpu_count(*node, *spec, notes_);
+  if (spec->gpus > 0) gpu_nodes_.emplace_back(cluster_.nodes.size(), *std::move(node));
   cluster_.nodes.push_back(*std::move(spec));
+  return ok_status();
+}
+
+/// A report that cannot be read costs the node its topology, as its annotation does; the node is still there.
+Status ObjectList::add_report(const json& object, const std::string& where) {
+  const json& metadata = member(object, "metadata");
+  const std::string name = metadata.is_object() ? text_member(metadata, "name") : std::string();
+  if (reports_.contains(name)) {
+    return Error{where + std::string(kTopologyKind) + " " + quote(name) + " appears twice; each name may appear once"};
+  }
+  auto report = topology::decode_node_topology(object, "");
+  if (report) {
+    reports_.emplace(name, *std::move(report));
+  } else {
+    notes_.add_one_of(std::string(kTopologyKind) + " left out: " + report.message(), name);
+  }
+  return ok_status();
+}
+
+Status ObjectList::find_topologies() {
+  NodeTopologies topologies(catalogue_, notes_);
+  for (const auto& [place, node] : gpu_nodes_) {
+    const auto report = reports_.find(node.name);
+    const Status found =
+        topologies.find(node, report == reports_.end() ? nullptr : &report->second, cluster_.nodes[place]);
+    if (!found) return found;
+  }
+  for (const auto& [name, report] : reports_) {
+    if (!node_index_.contains(name)) {
+      notes_.add_one_of("NodeResourceTopology objects of nodes that are not in the file are left out", name);
+    }
+  }
   return ok_status();
 }
 
@@ -170,6 +215,7 @@ void ObjectList::bind(const Pod& pod) {
 
 Result<ClusterFile> ObjectList::finish(const std::string& file_name) {
   if (cluster_.nodes.empty()) return Error{file_name + ": no Node in the file; " + std::string(kAllowed)};
+  if (const Status found = find_topologies(); !found) return Error{file_name + ": " + found.message()};
   for (const Pod& pod : pods_) bind(pod);
   settle_bound_pods(cluster_, notes_);
   cluster_.notes = notes_.lines();

@@ -21,7 +21,28 @@ Container decode_container(const Field& field, placement::ContainerKind kind) {
   return container;
 }
 
+void decode_status(const Field& status, Pod& pod) {
+  pod.phase = status.member("phase").text();
+  pod.qos_class = status.member("qosClass").text();
+  pod.nominated_node_name = status.member("nominatedNodeName").text();
+  pod.start_time = status.member("startTime").text();
+  for (const Field& condition : status.member("conditions").items()) {
+    if (condition.member("type").text() != "PodScheduled") continue;
+    pod.scheduled = {condition.member("status").text(), condition.member("reason").text(),
+                     condition.member("message").text()};
+  }
+}
+
 }  // namespace
+
+std::vector<OwnerReference> decode_owners(const Field& metadata) {
+  std::vector<OwnerReference> owners;
+  for (const Field& owner : metadata.member("ownerReferences").items()) {
+    owners.push_back({owner.member("apiVersion").text(), owner.member("kind").text(), owner.member("name").text(),
+                      owner.member("uid").text(), owner.member("controller").flag()});
+  }
+  return owners;
+}
 
 Result<Pod> decode_pod(const nlohmann::json& document) {
   std::optional<Error> mistake;
@@ -32,12 +53,18 @@ Result<Pod> decode_pod(const nlohmann::json& document) {
   pod.ns = metadata.member("namespace").text();
   pod.name = metadata.member("name").text();
   pod.uid = metadata.member("uid").text();
+  pod.resource_version = metadata.member("resourceVersion").text();
   pod.deleting = metadata.member("deletionTimestamp").present();
   pod.labels = metadata.member("labels").texts();
   pod.annotations = metadata.member("annotations").texts();
+  pod.owners = decode_owners(metadata);
 
   const Field spec = root.member("spec");
   pod.node_name = spec.member("nodeName").text();
+  pod.scheduler_name = spec.member("schedulerName").text();
+  pod.priority = static_cast<std::int32_t>(spec.member("priority").whole(32).value_or(0));
+  pod.preemption_policy = spec.member("preemptionPolicy").text();
+  pod.pod_group = spec.member("schedulingGroup").member("podGroupName").text();
   pod.node_selector = spec.member("nodeSelector").texts();
   pod.overhead = spec.member("overhead").quantities();
   pod.requests = spec.member("resources").member("requests").quantities();
@@ -50,7 +77,7 @@ Result<Pod> decode_pod(const nlohmann::json& document) {
   for (const Field& field : spec.member("containers").items()) {
     pod.containers.push_back(decode_container(field, placement::ContainerKind::kApp));
   }
-  pod.phase = root.member("status").member("phase").text();
+  decode_status(root.member("status"), pod);
   if (mistake) return *mistake;
   return pod;
 }

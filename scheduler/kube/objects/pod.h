@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,13 +21,31 @@ struct Container {
   ResourceList limits;
 };
 
+/// One entry of metadata.ownerReferences.
+struct OwnerReference {
+  std::string api_version;
+  std::string kind;
+  std::string name;
+  std::string uid;
+  bool controller = false;
+};
+
+/// The PodScheduled condition.
+struct ScheduledCondition {
+  std::string status;  ///< `True`, `False`, `Unknown`; empty: no such condition
+  std::string reason;
+  std::string message;
+};
+
 /// The fields of a core/v1 Pod that we use.
 struct Pod {
   std::string ns;
   std::string name;
   std::string uid;
+  std::string resource_version;
   std::string node_name;  ///< empty: not bound
   std::string phase;
+  std::string qos_class;  ///< status.qosClass
   bool deleting = false;  ///< metadata.deletionTimestamp is set
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
@@ -35,6 +54,14 @@ struct Pod {
   ResourceList overhead;
   ResourceList requests;  ///< of the pod as a whole (spec.resources)
   ResourceList limits;
+  std::vector<OwnerReference> owners;
+  std::string scheduler_name;
+  std::int32_t priority = 0;
+  std::string preemption_policy;    ///< `PreemptLowerPriority` or `Never`; empty: not said
+  std::string pod_group;            ///< spec.schedulingGroup.podGroupName
+  std::string nominated_node_name;  ///< of status
+  std::string start_time;           ///< of status, as written
+  ScheduledCondition scheduled;
 
   /// Succeeded or Failed: holds nothing any more.
   bool terminal() const { return phase == "Succeeded" || phase == "Failed"; }

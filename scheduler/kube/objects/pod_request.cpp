@@ -10,6 +10,7 @@
 
 #include "scheduler/base/quote.h"
 #include "scheduler/kube/objects/pod.h"
+#include "scheduler/kube/objects/pod_alignment.h"
 #include "scheduler/kube/objects/resources.h"
 #include "traces/workload.h"
 
@@ -96,15 +97,22 @@ Status add_annotated_gpus(const Pod& pod, PodRequest& request) {
   if (request.gpus > 0) return Error{"asks for GPUs both by resource and by alibabacloud.com/gpu-count; use one"};
   request.gpus = device_count(*count);
   request.gpu_milli = *milli;
+  const auto asker = std::find_if(request.asks.begin(), request.asks.end(),
+                                  [](const ContainerAsk& ask) { return ask.kind == placement::ContainerKind::kApp; });
+  if (asker != request.asks.end()) {
+    asker->gpus = request.gpus;
+    asker->gpu_milli = request.gpu_milli;
+  }
   return ok_status();
 }
 
 /// CPU and memory set for the pod as a whole stand in place of the sum over its containers; overhead comes on top.
 Status add_pod_level(const Pod& pod, PodRequest& request) {
+  const ResourceList requests = pod_level_requests(pod);
   for (const ResourceInfo& resource : resource_table()) {
     if (resource.meaning != Meaning::kCpu && resource.meaning != Meaning::kMemory) continue;
     std::int64_t& total = resource.meaning == Meaning::kCpu ? request.cpu : request.memory;
-    const auto whole = listed_amount(resource, pod.requests, pod.limits);
+    const auto whole = listed_amount(resource, requests, {});
     if (!whole) return Error{"spec.resources: " + whole.message()};
     total = whole->value_or(total);
     const auto overhead = listed_amount(resource, pod.overhead, {});
@@ -144,7 +152,7 @@ Result<PodRequest> pod_request(const Pod& pod) {
     asks.push_back(*std::move(ask));
   }
   if (const Status counted = placement::count_containers(asks, request); !counted) return counted.error();
-  for (const auto step : {add_annotated_gpus, add_pod_level, add_models}) {
+  for (const auto step : {add_alignment, add_annotated_gpus, add_pod_level, add_models}) {
     if (const Status done = step(pod, request); !done) return done.error();
   }
   return request;

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "scheduler/base/quote.h"
+#include "scheduler/base/rng.h"
 #include "scheduler/topology/graph.h"
 #include "scheduler/topology/sources/synthetic.h"
 
@@ -70,12 +71,14 @@ Result<CatalogueMachine> read_machine(const YAML::Node& root, const std::string&
   return machine;
 }
 
-Result<CatalogueMachine> read_file(const std::filesystem::path& path) {
+/// Folds the text into `digest`.
+Result<CatalogueMachine> read_file(const std::filesystem::path& path, std::uint64_t& digest) {
   const std::string file = path.string();
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
   if (!in) return Error{file + ": cannot be read"};
+  digest = mix64(digest ^ hash_text(text.view()));
   try {
     auto machine = read_machine(YAML::Load(text.str()), file);
     if (machine && path.stem().string() != machine->name) {
@@ -106,7 +109,7 @@ Result<Catalogue> Catalogue::load(const std::filesystem::path& folder) {
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.stem() < b.stem(); });
   Catalogue catalogue;
   for (const std::filesystem::path& path : files) {
-    auto machine = read_file(path);
+    auto machine = read_file(path, catalogue.digest_);
     if (!machine) return machine.error();
     catalogue.machines_.push_back(*std::move(machine));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -28,6 +29,8 @@ class Catalogue {
   static Result<Catalogue> load(const std::filesystem::path& folder);
 
   const std::vector<CatalogueMachine>& machines() const { return machines_; }  ///< by name
+  /// Stands for the contents of its files.
+  std::uint64_t digest() const { return digest_; }
   /// "unknown machine ...; known: ..." otherwise.
   Result<const CatalogueMachine*> find(std::string_view name) const;
   /// By vendor's product name first, then by GPU product and number of GPUs; null when nothing is known.
@@ -37,6 +40,7 @@ class Catalogue {
   Status check_labels() const;
 
   std::vector<CatalogueMachine> machines_;
+  std::uint64_t digest_ = 0;
 };
 
 /// The name of a GPU product without what sharing adds ("-SHARED"); empty for one cut into MIG devices.

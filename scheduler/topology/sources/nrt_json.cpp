@@ -260,7 +260,7 @@ Result<std::vector<NodeTopologyReport>> read_node_topologies(std::string_view js
         !(kind == "NodeResourceTopologyList" && kind_of(item).empty() && item.is_object())) {
       return Error{where + "kind is " + quote(kind_of(item)) + "; allowed: NodeResourceTopology, a List of them"};
     }
-    auto report = ReportReader(where).read(item);
+    auto report = decode_node_topology(item, where);
     if (!report) return report.error();
     reports.push_back(*std::move(report));
     return ok_status();
@@ -277,6 +277,11 @@ Result<std::vector<NodeTopologyReport>> read_node_topologies(std::string_view js
       return status.error();
   }
   return reports;
+}
+
+Result<NodeTopologyReport> decode_node_topology(const nlohmann::json& object, const std::string& where) {
+  if (!object.is_object()) return Error{where + "is no object"};
+  return ReportReader(where).read(object);
 }
 
 Result<Reading> read_nrt_json(std::string_view json, std::string_view file) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ bool looks_like_nrt_json(std::string_view text);
 
 /// Reads NodeResourceTopology objects (topology.node.k8s.io v1alpha1 and v1alpha2) from JSON: one, or a list of them.
 Result<std::vector<NodeTopologyReport>> read_node_topologies(std::string_view json, std::string_view file);
+
+/// One object that is parsed already. `where` is the start of messages.
+Result<NodeTopologyReport> decode_node_topology(const nlohmann::json& object, const std::string& where);
 
 /// The same for a text with exactly one.
 Result<Reading> read_nrt_json(std::string_view json, std::string_view file);

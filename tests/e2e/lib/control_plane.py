@@ -20,9 +20,9 @@ class ControlPlane:
 
     def start(self):
         self.pki = Pki(os.path.join(self.dir, "pki"))
-        etcd_port, peer_port, self.api_port = free_ports(3)
-        self._start_etcd(etcd_port, peer_port)
-        self._start_apiserver(etcd_port)
+        self._etcd_port, peer_port, self.api_port = free_ports(3)
+        self._start_etcd(self._etcd_port, peer_port)
+        self._start_apiserver()
         # kube-apiserver makes this namespace itself, some time after it reports ready.
         wait_for("namespace default", lambda: "default" in self.namespaces())
 
@@ -52,6 +52,11 @@ class ControlPlane:
         self.processes.append(process)
         return process
 
+    def restart_apiserver(self):
+        """Kills it, open watches and all, and starts it anew on the same port. `api` is a new one, too."""
+        self._apiserver.stop(grace=0)
+        self._start_apiserver()
+
     def stop(self):
         for process in reversed(self.processes):
             process.stop()
@@ -65,10 +70,10 @@ class ControlPlane:
             "--unsafe-no-fsync", "--log-level", "warn"])  # the data does not outlive the run
         etcd.wait_ready(lambda: http_ok(http.client.HTTPConnection("127.0.0.1", port, timeout=5), "/health"))
 
-    def _start_apiserver(self, etcd_port):
-        apiserver = self.spawn("kube-apiserver", [
+    def _start_apiserver(self):
+        self._apiserver = self.spawn("kube-apiserver", [
             os.path.join(self.binaries, "kube-apiserver"),
-            "--etcd-servers", f"http://127.0.0.1:{etcd_port}",
+            "--etcd-servers", f"http://127.0.0.1:{self._etcd_port}",
             "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", str(self.api_port),
             # A loopback address is refused as an endpoint of the kubernetes service, which nothing here uses.
             "--endpoint-reconciler-type", "none", "--service-cluster-ip-range", "10.0.0.0/24",
@@ -84,7 +89,7 @@ class ControlPlane:
             "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
         cert, key = self.pki.client("admin", "e2e-admin", "system:masters")
         self.api = Api(self.api_port, self.pki.ca, cert, key)
-        apiserver.wait_ready(self.api.ready, timeout=120)
+        self._apiserver.wait_ready(self.api.ready, timeout=120)
 
 
 def http_ok(connection, path):

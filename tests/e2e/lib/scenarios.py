@@ -4,6 +4,7 @@ import collections
 import os
 
 from lib import objects
+from lib.live_api import live_api
 from lib.procs import E2EError
 from lib.stage import Stage
 
@@ -121,4 +122,5 @@ SCENARIOS = {
     "unschedulable": unschedulable,
     "unknown-node": unknown_node,
     "non-gpu-pod": non_gpu_pod,
+    "live-api": live_api,
 }

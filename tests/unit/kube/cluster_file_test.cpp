@@ -67,7 +67,7 @@ TEST(ClusterFileOf, ObjectsWithoutKindAreToldByTheirFields) {
   EXPECT_THAT(load(R"([{"kind": "Node", "metadata": {"name": "n"}}])").nodes, SizeIs(1));
   EXPECT_THAT(load(R"({"kind": "NodeList", "items": [{"metadata": {"name": "n"}}]})").nodes, SizeIs(1));
   EXPECT_THAT(refusal(R"({"metadata": {"name": "n"}})"),
-              HasSubstr("no kind; allowed: Node, Pod, List, NodeList or PodList"));
+              HasSubstr("no kind; allowed: Node, Pod, NodeResourceTopology, or a List of them"));
 }
 
 TEST(ClusterFileOf, YamlOfSeveralDocumentsAndLineEndings) {
@@ -118,13 +118,14 @@ TEST(ClusterFileOf, WrongTypesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal(R"({"kind": "List", "items": [{"kind": "List", "items": []}]})"),
               HasSubstr("items[0]: a list inside a list"));
   EXPECT_EQ(refusal(R"({"kind": "List", "items": [7]})"),
-            ": items[0]: must be a Kubernetes object; allowed: Node, Pod, List, NodeList or PodList");
+            ": items[0]: must be a Kubernetes object; allowed: Node, Pod, NodeResourceTopology, or a List of them");
   EXPECT_EQ(refusal(R"({"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "a"}},
                                                   {"kind": "Node", "metadata": {"name": 1}}]})"),
             ": items[1]: metadata.name must be a string, not the number 1");
   EXPECT_EQ(refusal("kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: a\n"),
             ":4: metadata must be an object, not of type string");
-  EXPECT_EQ(refusal("just text"), ":1: must be a Kubernetes object; allowed: Node, Pod, List, NodeList or PodList");
+  EXPECT_EQ(refusal("just text"),
+            ":1: must be a Kubernetes object; allowed: Node, Pod, NodeResourceTopology, or a List of them");
 }
 
 TEST(ClusterFileOf, HugeNumbersAreRefused) {

@@ -33,12 +33,14 @@ std::string refusal(const Node& node) {
 }
 
 TEST(ParseNode, ReadsTheFieldsWeUse) {
-  const auto node = parse_node(R"({"metadata": {"name": "knoten-é", "uid": "u", "labels": {"gpu": "on"},
+  const auto node =
+      parse_node(R"({"metadata": {"name": "knoten-é", "uid": "u", "resourceVersion": "7", "labels": {"gpu": "on"},
     "annotations": {"a": "b"}}, "spec": {"unschedulable": true},
     "status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3500m", "pods": 250}}})");
   ASSERT_TRUE(node.ok()) << node.message();
   EXPECT_EQ(node->name, "knoten-é");
   EXPECT_EQ(node->uid, "u");
+  EXPECT_EQ(node->resource_version, "7");
   EXPECT_EQ(node->labels.at("gpu"), "on");
   EXPECT_EQ(node->annotations.at("a"), "b");
   EXPECT_TRUE(node->unschedulable);

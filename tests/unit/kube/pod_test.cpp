@@ -43,6 +43,51 @@ TEST(ParsePod, ReadsTheFieldsWeUse) {
   EXPECT_THAT(pod->containers[2].limits, ElementsAre(Pair("nvidia.com/gpu", "2")));
 }
 
+TEST(ParsePod, ReadsWhatASchedulerNeedsToKnow) {
+  const auto pod = parse_pod(R"({
+    "metadata": {"name": "train-0", "resourceVersion": "812",
+                 "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u-2"},
+                                     {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u-3",
+                                      "controller": true, "blockOwnerDeletion": true}]},
+    "spec": {"schedulerName": "gpu-scheduler", "priority": -10, "preemptionPolicy": "Never",
+             "schedulingGroup": {"podGroupName": "train"}},
+    "status": {"nominatedNodeName": "n2", "startTime": "2026-01-02T03:04:05Z",
+               "conditions": [{"type": "Ready", "status": "False"},
+                              {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                               "message": "0/3 nodes are available"}]}})");
+  ASSERT_TRUE(pod.ok()) << pod.message();
+  EXPECT_EQ(pod->resource_version, "812");
+  ASSERT_EQ(pod->owners.size(), 2U);
+  EXPECT_EQ(pod->owners[0].kind, "ConfigMap");
+  EXPECT_FALSE(pod->owners[0].controller);
+  EXPECT_EQ(pod->owners[1].api_version, "batch/v1");
+  EXPECT_EQ(pod->owners[1].kind, "Job");
+  EXPECT_EQ(pod->owners[1].name, "train");
+  EXPECT_EQ(pod->owners[1].uid, "u-3");
+  EXPECT_TRUE(pod->owners[1].controller);
+  EXPECT_EQ(pod->scheduler_name, "gpu-scheduler");
+  EXPECT_EQ(pod->priority, -10);
+  EXPECT_EQ(pod->preemption_policy, "Never");
+  EXPECT_EQ(pod->pod_group, "train");
+  EXPECT_EQ(pod->nominated_node_name, "n2");
+  EXPECT_EQ(pod->start_time, "2026-01-02T03:04:05Z");
+  EXPECT_EQ(pod->scheduled.status, "False");
+  EXPECT_EQ(pod->scheduled.reason, "Unschedulable");
+  EXPECT_EQ(pod->scheduled.message, "0/3 nodes are available");
+}
+
+TEST(ParsePod, APriorityIsAWholeNumberOf32Bits) {
+  const auto with = [](const std::string& value) { return parse_pod(R"({"spec": {"priority": )" + value + "}}"); };
+  EXPECT_EQ(with("2147483647")->priority, 2147483647);
+  EXPECT_EQ(with("-2147483648")->priority, -2147483648);
+  EXPECT_EQ(with("null")->priority, 0);
+  for (const char* value : {"2147483648", "-2147483649", "18446744073709551615", "1.5", "\"1\"", "true"}) {
+    const auto pod = with(value);
+    ASSERT_FALSE(pod.ok()) << value;
+    EXPECT_THAT(pod.message(), HasSubstr("spec.priority must be a whole number of at most 32 bits")) << value;
+  }
+}
+
 TEST(ParsePod, MissingAndNullFieldsAreEmpty) {
   for (const char* text :
        {R"({})", R"({"metadata": null, "spec": null, "status": null})",

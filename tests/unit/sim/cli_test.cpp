@@ -87,8 +87,9 @@ constexpr const char* kCompare = "compare --cluster nodes.csv --trace pods.csv "
 TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
   const Ran ran = run("--help");
   EXPECT_EQ(ran.code, 0);
-  for (const char* verb : {"replay", "compare", "policies", "trace"}) EXPECT_THAT(ran.out, HasSubstr(verb));
-  for (const char* verb : {"replay", "compare", "policies", "trace", "trace stat", "trace synth"}) {
+  for (const char* verb : {"replay", "compare", "admit", "topo", "policies", "trace"})
+    EXPECT_THAT(ran.out, HasSubstr(verb));
+  for (const char* verb : {"replay", "compare", "admit", "topo", "policies", "trace", "trace stat", "trace synth"}) {
     const Ran help = run(std::string(verb) + " --help");
     EXPECT_EQ(help.code, 0) << verb;
     EXPECT_THAT(help.out, HasSubstr("--help")) << verb;

@@ -2,13 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "sim/verbs.h"
-#include "tests/unit/sim/scratch_dir.h"
+#include "tests/unit/sim/topo_program.h"
 
 namespace mortise::sim {
 namespace {
@@ -16,7 +14,6 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* kMatrix =
@@ -47,44 +44,23 @@ items:
   kind: Node
   metadata:
     name: b
-    annotations: {mortise.dev/topology: '{"gpus":[{"index":0},{"index":1}],"links":[{"a":0,"b":1,"class":"PIX"}]}'}
+    annotations:
+      mortise.dev/topology: '{"gpus":[{"index":0},{"index":1}],"links":[{"a":0,"b":1,"class":"PIX"}]}'
+      mortise.dev/kubelet: policy=best-effort,scope=pod
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: p}
 - apiVersion: v1
   kind: Node
   metadata: {name: c, annotations: {mortise.dev/topology: "not JSON"}}
 )";
 
-struct Ran {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
-class Topo : public testing::Test {
+class Topo : public TopoProgram {
  protected:
   Topo() {
     write("matrix.txt", kMatrix);
     write("node.yaml", kNode);
   }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(dir_.path() / name, std::ios::binary) << text;
-  }
-  std::string path(const std::string& name) const { return (dir_.path() / name).string(); }
-
-  static Ran run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"mortise", "topo"});
-    std::vector<const char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_command_line(static_cast<int>(argv.size()), argv.data());
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
-  }
-
-  ScratchDir dir_;
 };
 
 TEST_F(Topo, JsonHasEveryPairOnceAndNullWhereTheInputDoesNotSay) {
@@ -142,6 +118,7 @@ TEST_F(Topo, ANodeCombinesItsSources) {
   const Ran annotated = run({"--node", path("node.yaml"), "--name", "b", "--json"});
   ASSERT_EQ(annotated.code, kExitDone) << annotated.err;
   EXPECT_EQ(json::parse(annotated.out)["links"][0]["class"], "PIX");
+  EXPECT_EQ(json::parse(annotated.out)["kubelet"], json::parse(R"({"policy":"best-effort","scope":"pod"})"));
 }
 
 TEST_F(Topo, MistakesAreOneLineAndExitTwo) {
@@ -158,39 +135,15 @@ TEST_F(Topo, MistakesAreOneLineAndExitTwo) {
   EXPECT_THAT(refused({"--synthetic", "gpu:x"}), StartsWith("mortise: --synthetic:1: gpu is \"x\""));
   EXPECT_THAT(refused({"--node", path("node.yaml")}), HasSubstr("3 nodes; give one by --name: a, b, c"));
   EXPECT_THAT(refused({"--node", path("node.yaml"), "--name", "d"}), HasSubstr("no node \"d\"; known: a, b, c"));
-  EXPECT_THAT(refused({"--node", path("node.yaml"), "--name", "c"}),
-              HasSubstr("node \"c\" says nothing of its topology"));
+  EXPECT_THAT(
+      refused({"--node", path("node.yaml"), "--name", "c"}),
+      HasSubstr("node \"c\" says nothing of its topology (annotation left out: mortise.dev/topology:1: not JSON)"));
   EXPECT_THAT(refused({"--matrix", path("missing")}), HasSubstr("missing"));
   EXPECT_THAT(refused({"--matrix", path("node.yaml")}), HasSubstr("node.yaml:1: no line of column names"));
   EXPECT_THAT(refused({"--machine", "t4-2", "--json", "--annotate"}), HasSubstr("exclude each other"));
   EXPECT_THAT(refused({"--matrix", path("matrix.txt"), "--gpu", "T4"}),
               HasSubstr("GPU 0 has a link NV2, but T4 has 0 NVLinks"));
   EXPECT_THAT(refused({"--matrix", path("matrix.txt"), "--draw", path("matrix.txt")}), HasSubstr("matrix.txt"));
-}
-
-TEST_F(Topo, DrawingsShowEveryDeviceAndLink) {
-  const auto count = [](const std::string& text, const std::string& part) {
-    std::size_t found = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-    return found;
-  };
-  const auto draw = [&](const std::string& machine) {
-    EXPECT_EQ(run({"--machine", machine, "--draw", path("out.svg")}).code, kExitDone);
-    std::ifstream in(path("out.svg"), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  const std::string mesh = draw("dgx-1v");
-  for (int gpu = 0; gpu < 8; ++gpu) EXPECT_EQ(count(mesh, ">GPU" + std::to_string(gpu) + "<"), 1U);
-  for (int nic = 0; nic < 4; ++nic) EXPECT_EQ(count(mesh, ">NIC" + std::to_string(nic) + "<"), 1U);
-  // The mesh has 16 edges; each is a line and its white border.
-  EXPECT_EQ(count(mesh, "<path "), 32U);
-  EXPECT_THAT(
-      mesh, AllOf(HasSubstr("NV1, 25 GB/s each way"), HasSubstr("NV2, 50 GB/s each way"), Not(HasSubstr("NVSwitch"))));
-
-  const std::string switched = draw("dgx-a100");
-  EXPECT_EQ(count(switched, "<path "), 0U);
-  EXPECT_EQ(count(switched, "<line "), 8U);
-  EXPECT_THAT(switched, HasSubstr("NVSwitch, 12 NVLinks per GPU, 300 GB/s each way"));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(AdmitCases, SaysWhatIsWrongAndWhatIsAllowed) {
   EXPECT_EQ(error_of(R"({"id":1})"), "case: needs either hints and numa_nodes, or node and pod");
   EXPECT_EQ(error_of(R"({"id":1,"polcy":"none"})").substr(0, 37), "case: unknown key \"polcy\"; known: id,");
   EXPECT_EQ(error_of(R"({"id":1,"policy":"best","hints":{},"numa_nodes":[0]})"),
-            "policy: unknown topology manager policy 'best'; known: none, best-effort, restricted, single-numa-node");
+            "policy: unknown topology manager policy \"best\"; known: none, best-effort, restricted, single-numa-node");
   EXPECT_EQ(error_of(R"({"id":1,"hints":{"gpu":[{"mask":[2]}]},"numa_nodes":[0,1]})"),
             "hints.gpu.mask: names a NUMA node that is not in numa_nodes");
   EXPECT_EQ(error_of(R"({"id":1,"hints":{"gpu":"some"},"numa_nodes":[0]})"),

@@ -11,7 +11,7 @@ TEST(KubeletConfig, PolicyNamesAreKubelets) {
   const auto wrong = parse_topology_policy("strict");
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.message(),
-            "unknown topology manager policy 'strict'; known: none, best-effort, restricted, single-numa-node");
+            "unknown topology manager policy \"strict\"; known: none, best-effort, restricted, single-numa-node");
 }
 
 TEST(KubeletConfig, ReleasesSwitchTheRules) {

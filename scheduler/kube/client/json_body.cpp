@@ -1,0 +1,22 @@
+#include "scheduler/kube/client/json_body.h"
+
+#include <nlohmann/json.hpp>
+
+namespace mortise::kube {
+
+using nlohmann::json;
+
+std::string to_text(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json stored_object(const std::string& text, const char* api_version, const char* kind) {
+  json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) document = json::object();
+  document["apiVersion"] = api_version;
+  document["kind"] = kind;
+  if (!document["metadata"].is_object()) document["metadata"] = json::object();
+  return document;
+}
+
+}  // namespace mortise::kube
