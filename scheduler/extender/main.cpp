@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "scheduler/base/clock.h"
+#include "scheduler/extender/admin_token.h"
+#include "scheduler/extender/cluster_view.h"
 #include "scheduler/extender/endpoint.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/http_server.h"
@@ -36,6 +38,7 @@ struct Options {
   std::size_t max_verbs = 0;
   std::int64_t shutdown_grace = 10;
   TlsFiles tls;
+  std::string admin_token_file;
 };
 
 int refuse(const std::string& why) {
@@ -74,8 +77,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--typical", options.start.typical, "Trace whose pods are typical; default: a generated one");
   app.add_option("--listen", options.listen, "ADDR:PORT of filter, prioritize and bind; port 0: any")
       ->capture_default_str();
-  app.add_option("--admin", options.admin, "ADDR:PORT of healthz, readyz and metrics; port 0: any")
+  app.add_option("--admin", options.admin, "ADDR:PORT of health, metrics, /v1 and a page; port 0: any")
       ->capture_default_str();
+  app.add_option("--admin-token-file", options.admin_token_file,
+                 "File with a token: only who sends it as Bearer token is told names of pods");
   app.add_flag("--allow-bind", options.allow_bind, "Serve bind on addresses other than loopback, too");
   app.add_option("--max-request-mib", options.max_request_mib, "Larger requests are refused")
       ->check(whole_number(1, 2048))
@@ -157,6 +162,10 @@ int serve(const Options& options) {
   if (!listen_at.ok()) return refuse("--listen: " + listen_at.message());
   const Result<Endpoint> admin_at = parse_endpoint(options.admin);
   if (!admin_at.ok()) return refuse("--admin: " + admin_at.message());
+  if (!options.admin_token_file.empty()) {
+    const Status usable = AdminToken(options.admin_token_file).check();
+    if (!usable.ok()) return refuse("--admin-token-file " + usable.message());
+  }
   const Result<LoadedCluster> cluster = load(options.start);
   if (!cluster.ok()) return refuse(cluster.message());
   for (const std::string& note : cluster->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
@@ -183,7 +192,12 @@ int serve(const Options& options) {
                                      .metrics = &metrics};
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
-  const auto admin = HttpServer::start_admin(service, *admin_at, {.readiness = &readiness, .metrics = &metrics});
+  ClusterView view({service, *cluster->state, *cluster->engine, *cluster->fragmentation, handlers, metrics, readiness});
+  const AdminToken token(options.admin_token_file);
+  const bool has_token = !options.admin_token_file.empty();
+  const auto admin = HttpServer::start_admin(
+      service, *admin_at,
+      {.readiness = &readiness, .metrics = &metrics, .view = &view, .token = has_token ? &token : nullptr});
   if (!admin.ok()) return refuse(admin.message());
   std::printf("listening on %s\nadmin on %s\n", (*scheduler)->address().c_str(), (*admin)->address().c_str());
   std::fflush(stdout);

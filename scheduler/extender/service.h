@@ -24,6 +24,9 @@ class Service {
           Metrics& metrics, const Clock& clock)
       : handlers_(handlers), cluster_(cluster), fragmentation_(fragmentation), metrics_(metrics), clock_(clock) {}
 
+  /// Guards the handlers and all below them; for others who change the cluster.
+  std::mutex& mutex() { return mutex_; }
+
   Reply filter(std::string body);
   Reply prioritize(std::string body);
   Reply bind(std::string body);

@@ -131,6 +131,7 @@ TEST(ExtenderProcess, ABadCommandLineOrFileIsOneLineAndExitCode2) {
       {{"--cluster", good, "--listen", "203.0.113.1:0", "--admin", "127.0.0.1:0"}, "cannot listen on 203.0.113.1:0"},
       {{"--cluster", good, "--max-request-mib", "0"}, "--max-request-mib"},
       {{"--cluster", good, "--max-connections", "0"}, "--max-connections"},
+      {{"--cluster", good, "--admin-token-file", "/no/token"}, "--admin-token-file /no/token: "},
       {{"--cluster", good, "--tls-cert", good}, "--tls-key"},
       {{"--cluster", good, "--tls-client-ca", good}, "--tls-cert"},
       {{"--cluster", good, "--tls-cert", "/no/cert", "--tls-key", "/no/key"}, "--tls-cert /no/cert: "},
