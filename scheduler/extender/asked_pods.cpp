@@ -51,6 +51,15 @@ AskedPod* AskedPods::find(std::string_view uid, Nanoseconds now) {
   return found == by_uid_.end() ? nullptr : &found->second->pod;
 }
 
+const AskedPod* AskedPods::find_named(std::string_view ns, std::string_view name, Nanoseconds now) {
+  forget(now);
+  const auto found = std::find_if(by_age_.rbegin(), by_age_.rend(), [&](const Entry& entry) {
+    const placement::PodRequest& pod = entry.pod.request;
+    return pod.name == name && (pod.ns.empty() ? "default" : pod.ns) == ns;
+  });
+  return found == by_age_.rend() ? nullptr : &found->pod;
+}
+
 void AskedPods::erase(std::string_view uid) {
   const auto found = by_uid_.find(uid);
   if (found == by_uid_.end()) return;

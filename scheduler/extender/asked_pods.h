@@ -50,6 +50,8 @@ class AskedPods {
   /// The pod's entry, made when missing; it counts as asked now.
   AskedPod& touch(std::string_view uid, Nanoseconds now);
   AskedPod* find(std::string_view uid, Nanoseconds now);
+  /// The pod of this name that asked last. Looks at all of them.
+  const AskedPod* find_named(std::string_view ns, std::string_view name, Nanoseconds now);
   void erase(std::string_view uid);
   std::size_t size() const { return by_uid_.size(); }
 

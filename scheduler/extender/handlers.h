@@ -61,6 +61,11 @@ class Handlers {
   /// Takes the place in memory. Returns the error's text; empty: bound.
   std::string bind(const BindingArgs& args);
 
+  /// The pod of this name that asked last and is not bound; null: none did lately.
+  const AskedPod* find_asked(std::string_view ns, std::string_view name) {
+    return asked_pods_.find_named(ns, name, clock_.now());
+  }
+
   /// A bind in two halves, for a Binding that has to be sent between them.
   struct BindStart {
     std::string error;  ///< not empty: refused

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/extender/admin_token.h"
+#include "scheduler/extender/cluster_view.h"
 #include "scheduler/extender/gate.h"
 #include "scheduler/extender/listener.h"
 #include "scheduler/extender/readiness.h"
@@ -16,6 +18,8 @@ namespace {
 constexpr std::size_t kMaxAdminRequestBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxAdminConnections = 64;
 constexpr const char* kJson = "application/json";
+constexpr const char* kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
+const std::string kNodesPath = "/v1/nodes/";
 constexpr const char* kPlain = "text/plain; charset=utf-8";
 
 std::size_t places(const ServerOptions& options) {
@@ -31,6 +35,27 @@ Route verb_route(Service& service, const Readiness* readiness, Verb verb, std::s
             return obstacle.empty() ? (service.*handle)(std::move(request.body)) : service.refuse(verb, obstacle);
           },
           [&service, verb](const std::string& why) { return service.refuse(verb, why); }};
+}
+
+/// The names of pods are for those who have the token, where there is one.
+Reply explain(ClusterView& view, const AdminToken* token, const WebRequest& request) {
+  if (token != nullptr && !token->admits(request.authorization)) {
+    return {401, "{\"error\":\"names of pods need the token: Authorization: Bearer TOKEN\"}\n"};
+  }
+  const auto value = [&](const char* name) {
+    const auto found = request.query.find(name);
+    return found == request.query.end() ? std::string() : found->second;
+  };
+  return view.explain(value("namespace"), value("pod"));
+}
+
+void add_view(ClusterView& view, const AdminToken* token, std::vector<Route>& routes) {
+  routes.push_back({"GET", "/v1/cluster", kJson, [&view](const WebRequest&) { return view.cluster(); }});
+  routes.push_back({"GET", kNodesPath, kJson,
+                    [&view](const WebRequest& request) { return view.node(request.path.substr(kNodesPath.size())); }});
+  routes.push_back({"GET", "/v1/explain", kJson,
+                    [&view, token](const WebRequest& request) { return explain(view, token, request); }});
+  routes.push_back({"GET", "/", "text/html; charset=utf-8", [&view](const WebRequest&) { return view.page(); }});
 }
 
 }  // namespace
@@ -124,9 +149,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_admin(Service& service, co
                       const std::string report = readiness != nullptr ? readiness->report() : std::string();
                       return report.empty() ? Reply{200, "ok\n"} : Reply{503, report};
                     }});
-  routes.push_back({"GET", "/metrics", "text/plain; version=0.0.4; charset=utf-8", [&service](const WebRequest&) {
-                      return Reply{200, service.metrics_text()};
+  routes.push_back({"GET", "/metrics", kMetricsText, [&service, view = options.view](const WebRequest&) {
+                      return view != nullptr ? view->metrics() : Reply{200, service.metrics_text()};
                     }});
+  if (options.view != nullptr) add_view(*options.view, options.token, routes);
   impl->run(std::move(routes));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }

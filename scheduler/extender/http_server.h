@@ -11,6 +11,8 @@
 
 namespace mortise::extender {
 
+class AdminToken;
+class ClusterView;
 class Readiness;
 class TlsContext;
 
@@ -28,6 +30,8 @@ struct ServerOptions {
 struct AdminOptions {
   const Readiness* readiness = nullptr;  ///< null: always ready; must outlive the server
   Metrics* metrics = nullptr;            ///< null: not counted; must outlive the server
+  ClusterView* view = nullptr;           ///< null: /v1 and the page are not served; must outlive the server
+  const AdminToken* token = nullptr;     ///< null: names of pods are for everybody; must outlive the server
 };
 
 /// One listening socket and the threads that serve it.
@@ -36,7 +40,7 @@ class HttpServer {
   /// POST /filter, /prioritize, /bind and /preempt. Accepts connections once this returns.
   static Result<std::unique_ptr<HttpServer>> start_scheduler(Service& service, const Endpoint& at,
                                                              const ServerOptions& options);
-  /// GET /healthz, /readyz and /metrics.
+  /// GET /healthz, /readyz and /metrics; with a view /v1/cluster, /v1/nodes/NAME, /v1/explain and the page at /.
   static Result<std::unique_ptr<HttpServer>> start_admin(Service& service, const Endpoint& at,
                                                          const AdminOptions& options = {});
 

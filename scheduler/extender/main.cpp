@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "scheduler/base/clock.h"
+#include "scheduler/extender/admin_token.h"
+#include "scheduler/extender/cluster_view.h"
 #include "scheduler/extender/endpoint.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/http_server.h"
@@ -37,6 +40,7 @@ struct Options {
   std::size_t max_verbs = 0;
   std::int64_t shutdown_grace = 10;
   TlsFiles tls;
+  std::string admin_token_file;
 };
 
 int refuse(const std::string& why) {
@@ -50,12 +54,16 @@ std::string policy_help() {
   return text;
 }
 
-/// CLI11 wraps negative and too large numbers around; a seed must be what was written.
-std::string check_seed(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status == std::errc{} && end == text.data() + text.size()) return {};
-  return "'" + text + "'; allowed: a whole number from 0 to 18446744073709551615";
+/// CLI11 wraps negative and too large numbers around; a number must be what was written.
+CLI::Validator whole_number(std::uint64_t min, std::uint64_t max) {
+  const auto check = [=](const std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool read = status == std::errc{} && end == text.data() + text.size();
+    if (read && value >= min && value <= max) return {};
+    return "'" + text + "'; allowed: a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+  };
+  return {check, "N"};
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -71,28 +79,30 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
   app.add_option("--seed", options.start.seed, "Of ranks and random choices")
-      ->check(CLI::Validator(check_seed, "UINT64"))
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   app.add_option("--node-rank", options.start.node_rank, "File of `name rank` lines: the tie order of the nodes");
   app.add_option("--typical", options.start.typical, "Trace whose pods are typical; default: a generated one");
   app.add_option("--listen", options.listen, "ADDR:PORT of filter, prioritize, bind and preempt; port 0: any")
       ->capture_default_str();
-  app.add_option("--admin", options.admin, "ADDR:PORT of healthz, readyz and metrics; port 0: any")
+  app.add_option("--admin", options.admin, "ADDR:PORT of health, metrics, /v1 and a page; port 0: any")
       ->capture_default_str();
+  app.add_option("--admin-token-file", options.admin_token_file,
+                 "File with a token: only who sends it as Bearer token is told names of pods");
   app.add_flag("--allow-bind", options.allow_bind, "Serve bind on addresses other than loopback, too");
   app.add_option("--max-request-mib", options.max_request_mib, "Larger requests are refused")
-      ->check(CLI::Range(1, 2048))
+      ->check(whole_number(1, 2048))
       ->capture_default_str();
   app.add_option("--max-connections", options.max_connections, "Of kube-scheduler at once; more are answered 503")
-      ->check(CLI::Range(1, 32768))
+      ->check(whole_number(1, 32768))
       ->capture_default_str();
   app.add_option(
          "--max-verbs", options.max_verbs,
          "Filters, prioritizes and preempts worked on at once; others wait, at most 1 s. 0: twice the processors")
-      ->check(CLI::Range(0, 4096))
+      ->check(whole_number(0, 4096))
       ->capture_default_str();
   app.add_option("--shutdown-grace", options.shutdown_grace, "Seconds that running requests may take at the end")
-      ->check(CLI::Range(0, 3600))
+      ->check(whole_number(0, 3600))
       ->capture_default_str();
   CLI::Option* cert = app.add_option("--tls-cert", options.tls.certificate, "PEM certificate: --listen speaks HTTPS");
   CLI::Option* key = app.add_option("--tls-key", options.tls.key, "Its PEM key");
@@ -184,6 +194,10 @@ int serve(const Options& options) {
   if (!listen_at.ok()) return refuse("--listen: " + listen_at.message());
   const Result<Endpoint> admin_at = parse_endpoint(options.admin);
   if (!admin_at.ok()) return refuse("--admin: " + admin_at.message());
+  if (!options.admin_token_file.empty()) {
+    const Status usable = AdminToken(options.admin_token_file).check();
+    if (!usable.ok()) return refuse("--admin-token-file " + usable.message());
+  }
   Result<LoadedCluster> cluster = load(options.start);
   if (!cluster.ok()) return refuse(cluster.message());
   for (const std::string& note : cluster->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
@@ -216,7 +230,12 @@ int serve(const Options& options) {
                                      .metrics = &metrics};
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
-  const auto admin = HttpServer::start_admin(service, *admin_at, {.readiness = &readiness, .metrics = &metrics});
+  ClusterView view({service, *cluster->state, *cluster->engine, *cluster->fragmentation, handlers, metrics, readiness});
+  const AdminToken token(options.admin_token_file);
+  const bool has_token = !options.admin_token_file.empty();
+  const auto admin = HttpServer::start_admin(
+      service, *admin_at,
+      {.readiness = &readiness, .metrics = &metrics, .view = &view, .token = has_token ? &token : nullptr});
   if (!admin.ok()) return refuse(admin.message());
   std::printf("listening on %s\nadmin on %s\n", (*scheduler)->address().c_str(), (*admin)->address().c_str());
   std::fflush(stdout);
@@ -236,8 +255,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
+    const bool written = std::fputs(app.help().c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    return written ? 0 : refuse("cannot write to standard output");
   } catch (const CLI::ParseError& error) {
     return refuse(std::string(error.what()) + " (see --help)");
   }

@@ -40,6 +40,13 @@ struct Metrics::Impl {
   prometheus::Gauge* gpus = nullptr;
   prometheus::Gauge* gpus_used = nullptr;
   prometheus::Gauge* fragmentation = nullptr;
+  prometheus::Gauge* fragmentation_ratio = nullptr;
+  prometheus::Gauge* states = nullptr;
+  prometheus::Gauge* cordoned = nullptr;
+  prometheus::Gauge* blocked = nullptr;
+  prometheus::Gauge* no_topology = nullptr;
+  prometheus::Gauge* free_nodes = nullptr;
+  std::array<prometheus::Gauge*, placement::kHeadroomSizes.size()> headroom{};
 
   prometheus::Family<prometheus::Counter>& counter(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -49,6 +56,7 @@ struct Metrics::Impl {
   }
   void add_requests();
   void add_serving();
+  void add_cluster();
   void add_decisions();
 };
 
@@ -103,15 +111,34 @@ void Metrics::Impl::add_serving() {
                            "Changed certificate, key or CA files that could not be used; the old ones stay in use.");
 }
 
+void Metrics::Impl::add_cluster() {
+  nodes = gauge("mortise_cluster_nodes", "Nodes known.");
+  gpus = gauge("mortise_cluster_gpus", "GPUs of the nodes known.");
+  gpus_used = gauge("mortise_cluster_gpus_used", "GPUs held by pods, shares counted as parts.");
+  fragmentation = gauge("mortise_cluster_fragmentation_gpus",
+                        "GPUs free that a typical pod could not use (FGD measure, Weng et al. 2023).");
+  fragmentation_ratio = gauge("mortise_cluster_fragmentation_ratio", "The same as a part of all GPUs, 0 to 1.");
+  states = gauge("mortise_cluster_states", "Kinds of nodes that placement tells apart now.");
+  cordoned = gauge("mortise_cluster_cordoned_nodes", "Nodes that are not schedulable.");
+  blocked =
+      gauge("mortise_cluster_blocked_nodes", "Nodes that take no GPU pods, because what their pods hold is not known.");
+  no_topology =
+      gauge("mortise_cluster_unknown_topology_nodes", "Nodes with GPUs whose inside and kubelet policy are not known.");
+  free_nodes = gauge("mortise_cluster_free_nodes", "Nodes that take pods, and all of whose GPUs are free.");
+  auto& room = prometheus::BuildGauge()
+                   .Name("mortise_cluster_headroom_pods")
+                   .Help("Pods of so many whole GPUs that would fit now, one after another, each size on its own.")
+                   .Register(registry);
+  for (std::size_t i = 0; i < headroom.size(); ++i) {
+    headroom[i] = &room.Add({{"gpus", std::to_string(placement::kHeadroomSizes[i])}});
+  }
+}
+
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   impl_->add_requests();
   impl_->add_decisions();
   impl_->add_serving();
-  impl_->nodes = impl_->gauge("mortise_cluster_nodes", "Nodes known.");
-  impl_->gpus = impl_->gauge("mortise_cluster_gpus", "GPUs of the nodes known.");
-  impl_->gpus_used = impl_->gauge("mortise_cluster_gpus_used", "GPUs held by pods, shares counted as parts.");
-  impl_->fragmentation = impl_->gauge("mortise_cluster_fragmentation_gpus",
-                                      "GPUs free that a typical pod could not use (FGD measure, Weng et al. 2023).");
+  impl_->add_cluster();
 }
 Metrics::~Metrics() = default;
 
@@ -151,6 +178,18 @@ void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmen
   impl_->gpus->Set(static_cast<double>(totals.gpus));
   impl_->gpus_used->Set(in_gpus(static_cast<double>(totals.gpu_used)));
   impl_->fragmentation->Set(in_gpus(fragmentation));
+}
+
+void Metrics::set_figures(const ClusterFigures& figures) {
+  impl_->fragmentation_ratio->Set(figures.fragmentation_ratio());
+  impl_->states->Set(static_cast<double>(figures.states));
+  impl_->cordoned->Set(static_cast<double>(figures.cordoned));
+  impl_->blocked->Set(static_cast<double>(figures.blocked));
+  impl_->no_topology->Set(static_cast<double>(figures.no_topology));
+  impl_->free_nodes->Set(static_cast<double>(figures.headroom.free_nodes));
+  for (std::size_t i = 0; i < impl_->headroom.size(); ++i) {
+    impl_->headroom[i]->Set(static_cast<double>(figures.headroom.pods[i]));
+  }
 }
 
 std::string Metrics::text() const {

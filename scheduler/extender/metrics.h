@@ -5,6 +5,7 @@
 #include <string>
 
 #include "scheduler/base/units.h"
+#include "scheduler/extender/cluster_figures.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/placement/cluster_state.h"
 
@@ -32,6 +33,8 @@ class Metrics {
   void set_tls(bool reloaded, std::int64_t expires);
   /// `fragmentation` is in milli-GPU.
   void set_cluster(const placement::ClusterTotals& totals, double fragmentation);
+  /// What set_cluster does not cover.
+  void set_figures(const ClusterFigures& figures);
   /// The text exposition format, version 0.0.4.
   std::string text() const;
 

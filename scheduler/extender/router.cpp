@@ -16,9 +16,8 @@ namespace mortise::extender {
 namespace {
 
 constexpr const char* kPlain = "text/plain; charset=utf-8";
+constexpr const char* kPagePolicy = "default-src 'none'; style-src 'unsafe-inline'";  // our pages load nothing
 constexpr const char* kRetryAfterSeconds = "1";
-/// The head is read before, so these are bodies that are read to be dropped.
-constexpr std::size_t kMaxUnwantedBytes = 0;
 
 /// httplib's view of a connection: it reads the head that we have checked, and nothing else.
 class Stream final : public httplib::Stream {
@@ -57,6 +56,8 @@ void answer(httplib::Response& response, Reply reply, const char* type) {
   response.status = reply.status;
   response.body = std::move(reply.body);  // set_content would copy it
   response.set_header("Content-Type", type);
+  if (reply.status == 401) response.set_header("WWW-Authenticate", "Bearer");
+  if (std::string_view(type).starts_with("text/html")) response.set_header("Content-Security-Policy", kPagePolicy);
 }
 
 void answer_unavailable(httplib::Response& response, const char* why) {
@@ -163,7 +164,7 @@ void Router::Impl::respond(const httplib::Request& request, httplib::Response& r
     body.reserve(std::min(length, options_.max_request_bytes) + kBodyPadding);
   }
   // A body we do not take is still read to its end: a client that is cut off while sending never sees the answer.
-  const std::size_t limit = wanted ? options_.max_request_bytes : kMaxUnwantedBytes;
+  const std::size_t limit = wanted ? options_.max_request_bytes : 0;
   const BodyEnd end = read_body(current->connection, current->framing, limit, body);
   if (end == BodyEnd::kBroken) {
     current->connection.close_when_answered();

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "scheduler/base/clock.h"
+#include "scheduler/extender/cluster_view.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/metrics.h"
+#include "scheduler/extender/readiness.h"
 #include "scheduler/extender/service.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/engine.h"
@@ -77,6 +79,9 @@ class TestCluster {
   Handlers& handlers() { return *handlers_; }
   Service& service() { return *service_; }
   const placement::ClusterState& cluster() const { return cluster_; }
+  Metrics& metrics() { return metrics_; }
+  ClusterView::Parts view_parts() { return {*service_, cluster_, *engine_, *meter_, *handlers_, metrics_, readiness_}; }
+  Readiness& readiness() { return readiness_; }
 
  private:
   ManualClock clock_;
@@ -87,6 +92,7 @@ class TestCluster {
   std::unique_ptr<placement::FragmentationMeter> meter_;
   std::unique_ptr<Handlers> handlers_;
   Metrics metrics_;
+  Readiness readiness_;
   std::unique_ptr<Service> service_;
 };
 

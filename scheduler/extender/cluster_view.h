@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "scheduler/extender/cluster_figures.h"
+#include "scheduler/extender/handlers.h"
+#include "scheduler/extender/metrics.h"
+#include "scheduler/extender/readiness.h"
+#include "scheduler/extender/service.h"
+#include "scheduler/placement/cluster_state.h"
+#include "scheduler/placement/engine.h"
+#include "scheduler/placement/fragmentation.h"
+#include "scheduler/placement/headroom.h"
+
+namespace mortise::extender {
+
+/// What people may ask about the cluster and the pods that asked. Thread-safe: takes the service's mutex, and changes
+/// nothing that it guards.
+class ClusterView {
+ public:
+  /// What the view looks at. All must outlive it.
+  struct Parts {
+    Service& service;
+    placement::ClusterState& cluster;
+    placement::Engine& engine;
+    placement::FragmentationMeter& fragmentation;
+    Handlers& handlers;
+    Metrics& metrics;
+    const Readiness& readiness;
+  };
+  explicit ClusterView(const Parts& parts);
+
+  /// GET /metrics
+  Reply metrics();
+  /// GET /v1/cluster
+  Reply cluster();
+  /// GET /v1/nodes/NAME
+  Reply node(std::string_view name);
+  /// GET /v1/explain: why a pod that asked, and is not bound, fits where it does not.
+  Reply explain(std::string_view ns, std::string_view pod);
+  /// GET /: the same as /v1/cluster, for people.
+  Reply page();
+
+ private:
+  ClusterFigures figures();
+
+  Parts parts_;
+  placement::HeadroomMeter headroom_;  // guarded by the service's mutex
+};
+
+/// The page of these figures. `unready` is empty when the extender is ready.
+std::string cluster_page(const ClusterFigures& figures, std::string_view unready);
+
+}  // namespace mortise::extender
