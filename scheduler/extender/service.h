@@ -34,9 +34,6 @@ class Service {
   /// Guards the handlers and all below them; for others who change the cluster.
   std::mutex& mutex() { return mutex_; }
 
-  /// Guards the handlers and all below them; for others who change the cluster.
-  std::mutex& mutex() { return mutex_; }
-
   Reply filter(std::string body);
   Reply prioritize(std::string body);
   Reply bind(std::string body);

@@ -19,7 +19,7 @@ namespace mortise::kube {
 struct BoundPod {
   placement::PodRequest request;
   std::string node;
-  placement::DeviceSet devices;  ///< from our annotation; empty: not known
+  placement::DeviceSet devices;                     ///< from our annotation; empty: not known
   std::optional<Nanoseconds> start = std::nullopt;  ///< status.startTime, since 1970; empty: not started
 };
 
