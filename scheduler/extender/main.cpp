@@ -158,7 +158,7 @@ void look_after(Live& live, Readiness& readiness) {
   for (const std::string& note : live.new_notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
-/// Until SIGTERM or SIGINT, which every thread started from here on leaves to this one.
+/// Until SIGTERM or SIGINT.
 void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Readiness& readiness) {
   constexpr timespec kLookAgain{5, 0};
   constexpr timespec kLookSoon{0, 100'000'000};
@@ -184,12 +184,17 @@ Result<std::unique_ptr<Live>> prepare_live(const Options& options, LoadedCluster
   return Error{"no --cluster and no --kubeconfig, and " + prepared.message()};
 }
 
-int serve(const Options& options) {
+/// Every thread started from here on leaves them to this one.
+sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
 
+int serve(const Options& options) {
+  const sigset_t signals = block_signals();
   const Result<Endpoint> listen_at = parse_endpoint(options.listen);
   if (!listen_at.ok()) return refuse("--listen: " + listen_at.message());
   const Result<Endpoint> admin_at = parse_endpoint(options.admin);
