@@ -59,7 +59,7 @@ struct Outcome {
 };
 
 Outcome through_the_extender(const traces::Trace& trace, const std::string& pods, const std::string& policy) {
-  auto loaded = extender::load({.cluster = kCluster, .policy = policy, .seed = kSeed, .typical = pods});
+  auto loaded = extender::load({kCluster, policy, kSeed, "", pods});
   EXPECT_TRUE(loaded.ok());
   ManualClock clock;
   extender::Handlers handlers(*loaded->engine, *loaded->bookings, clock);
