@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <optional>
 #include <string>
@@ -19,8 +20,11 @@ namespace mortise::extender {
 class AskedPod {
  public:
   placement::PodRequest request;
+  std::int32_t priority = 0;
   std::optional<placement::Placed> plan;  ///< the node a decisive answer named
   int asks = 0;                           ///< how often `plan` was the answer
+  std::optional<NodeId> fitting;          ///< a node that the last answer could give
+  Nanoseconds answered = 0;               ///< when that was
 
   /// The planned node did not work out: not to be answered for 60 s, then twice as long each time, up to 10 min.
   void set_aside(NodeId node, Nanoseconds now);

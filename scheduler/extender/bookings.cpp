@@ -100,7 +100,7 @@ bool Bookings::honours_devices(std::string_view node) const {
   return topology == nullptr || topology->enforced();
 }
 
-void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceSet& devices) {
+void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceSet& devices, const Standing& standing) {
   const auto found = by_uid_.find(pod.uid);
   if (found != by_uid_.end() && found->second.node == node && found->second.allocation) {
     Booking& booking = found->second;
@@ -109,11 +109,13 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
     if (as_thought) {
       if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, pod.uid});
       booking.stage = Stage::kBound;
+      booking.standing = standing;
       return;
     }
   }
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
   Booking& booking = put(pod, node, Stage::kBound);
+  booking.standing = standing;
   take_place(booking, devices);
   if (!before.empty()) complete_short_ones(before);
 }

@@ -18,6 +18,12 @@
 
 namespace mortise::extender {
 
+/// What decides whether a pod may be evicted.
+struct Standing {
+  std::int32_t priority = 0;
+  std::optional<Nanoseconds> start;  ///< on the handlers' clock; empty: it has not started
+};
+
 /// A pod that holds a place, or is about to.
 struct Booking {
   enum class Stage {
@@ -30,6 +36,7 @@ struct Booking {
   Stage stage = Stage::kReserved;
   std::optional<AllocationId> allocation;  ///< none while its node is not known
   Nanoseconds expires = 0;
+  Standing standing;  ///< of a bound pod
 
   /// Fewer devices are on record than it asks for: the others were not free when it was found.
   bool is_short(const placement::ClusterState& cluster) const;
@@ -41,6 +48,8 @@ class Bookings {
   explicit Bookings(placement::ClusterState& cluster) : cluster_(cluster) {}
 
   const placement::ClusterState& cluster() const { return cluster_; }
+  /// For trials that are undone.
+  placement::ClusterState& cluster_for_trials() { return cluster_; }
 
   const Booking* find(std::string_view uid) const;
   std::size_t size() const { return by_uid_.size(); }
@@ -76,7 +85,8 @@ class Bookings {
 
   /// The pod is on the node, whatever was thought before. A place that was reserved there becomes the pod's. `devices`
   /// are those it was told to take, empty if none; where kubelet chooses, they are only one possibility.
-  void bound(const placement::PodRequest& pod, std::string_view node, const placement::DeviceSet& devices);
+  void bound(const placement::PodRequest& pod, std::string_view node, const placement::DeviceSet& devices,
+             const Standing& standing);
   /// The pod is gone or has ended.
   void ended(std::string_view uid);
 

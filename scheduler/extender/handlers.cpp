@@ -94,11 +94,13 @@ Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
 
 /// Null for a pod without UID: there is nothing to know it by. Nor is one kept whose names no API server would accept:
 /// the memory is bounded by the number of pods, so each must be small.
-AskedPod* Handlers::remember(const PodRequest& pod) {
+AskedPod* Handlers::remember(const PodQuestion& question) {
+  const PodRequest& pod = question.pod;
   const auto oversized = [](const std::string& text) { return text.size() > kMaxNameBytes; };
   if (pod.uid.empty() || oversized(pod.uid) || oversized(pod.name) || oversized(pod.ns)) return nullptr;
   AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
   memory.request = pod;
+  memory.priority = question.priority;
   return &memory;
 }
 
@@ -172,7 +174,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
     }
   } else if (question.unmanaged()) {
     answer.outcome = Outcome::kUnmanaged;
-    remember(question.pod);
+    remember(question);
     for (NodeVerdict& node : asked.nodes) {
       if (node.name.empty()) reject(node, Reason::kUnknownNode);
     }
@@ -184,7 +186,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
 }
 
 void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer) {
-  AskedPod* memory = remember(question.pod);
+  AskedPod* memory = remember(question);
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
   // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan.
@@ -199,6 +201,10 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
     if (answers[i].reason != Reason::kNone) reject(node, answers[i].reason);
   }
   const auto* best = std::get_if<Placed>(&decision);
+  if (memory != nullptr) {
+    memory->fitting = best != nullptr ? std::optional(best->node) : std::nullopt;
+    memory->answered = clock_.now();
+  }
   if (best == nullptr) {
     answer.outcome = Outcome::kRejected;
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
@@ -315,7 +321,8 @@ void Handlers::finish_bind(const PodRequest& pod, const std::string& node, BindR
     bookings_.binding_unknown(pod.uid, clock_.now() + kKept);
     return;
   }
-  bookings_.bound(pod, node, {});
+  const AskedPod* memory = asked_pods_.find(pod.uid, clock_.now());
+  bookings_.bound(pod, node, {}, {memory != nullptr ? memory->priority : 0, clock_.now()});
   asked_pods_.erase(pod.uid);
 }
 

@@ -15,6 +15,7 @@
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/placement/engine.h"
+#include "scheduler/placement/preemption.h"
 
 namespace mortise::extender {
 
@@ -55,6 +56,8 @@ class Handlers {
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
   std::vector<HostPriority> prioritize(const PodQuestion& question);
+  /// On which nodes which pods should go. Tries on the cluster state and leaves it as it was.
+  std::vector<NodeVictims> preempt(const PreemptionQuestion& question);
   /// Takes the place in memory. Returns the error's text; empty: bound.
   std::string bind(const BindingArgs& args);
 
@@ -85,13 +88,16 @@ class Handlers {
   using Answers = std::span<const placement::NodeAnswer>;
 
   Asked collect(const std::vector<AskedNode>& asked);
-  AskedPod* remember(const placement::PodRequest& pod);
+  AskedPod* remember(const PodQuestion& question);
   const Booking* find_bound(std::string_view uid) const;
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);
   placement::Placed best_not_aside(const placement::PodRequest& pod, const AskedPod& memory, Answers answers,
                                    const placement::Placed& best);
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
+  bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
+  NodeVictims victims_on(NodeId node, ShapeId shape, const PodQuestion& pod, const PreemptionCandidate& candidate,
+                         placement::EvictionBudget& budget);
   void reserve(const placement::PodRequest& pod, const placement::Placed& placed);
   std::string take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan, NodeId node);
 

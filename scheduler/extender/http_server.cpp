@@ -97,7 +97,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service
   if (const Status opened = impl->open(at); !opened.ok()) return opened.error();
   std::vector<Route> routes = {
       verb_route(service, options.readiness, Verb::kFilter, "/filter", &Service::filter),
-      verb_route(service, options.readiness, Verb::kPrioritize, "/prioritize", &Service::prioritize)};
+      verb_route(service, options.readiness, Verb::kPrioritize, "/prioritize", &Service::prioritize),
+      verb_route(service, options.readiness, Verb::kPreempt, "/preempt", &Service::preempt)};
   for (Route& route : routes) route.gate = &impl->gate();
   // Bind takes next to no processor time, and may wait for others.
   Route bind = verb_route(service, options.readiness, Verb::kBind, "/bind", &Service::bind);

@@ -33,7 +33,7 @@ struct AdminOptions {
 /// One listening socket and the threads that serve it.
 class HttpServer {
  public:
-  /// POST /filter, /prioritize and /bind. Accepts connections once this returns.
+  /// POST /filter, /prioritize, /bind and /preempt. Accepts connections once this returns.
   static Result<std::unique_ptr<HttpServer>> start_scheduler(Service& service, const Endpoint& at,
                                                              const ServerOptions& options);
   /// GET /healthz, /readyz and /metrics.

@@ -9,7 +9,7 @@ Live::Live(const LiveOptions& options, placement::ClusterState& cluster, Booking
     : options_(options),
       clock_(clock),
       catalogue_(options.catalogue),
-      feed_(cluster, bookings, catalogue_, options.seed) {}
+      feed_(cluster, bookings, catalogue_, options.seed, options.epoch) {}
 
 Live::~Live() {
   stop();

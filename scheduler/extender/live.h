@@ -22,6 +22,7 @@ struct LiveOptions {
   std::string context;     ///< of the file; empty: its current one
   std::string catalogue;   ///< folder of the machine catalogue; empty: the one that came with the program
   std::uint64_t seed = 1;
+  Nanoseconds epoch = 0;  ///< 1970 on the clock
 };
 
 /// The parts that stand between an API server and the cluster state.

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -74,7 +75,7 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--node-rank", options.start.node_rank, "File of `name rank` lines: the tie order of the nodes");
   app.add_option("--typical", options.start.typical, "Trace whose pods are typical; default: a generated one");
-  app.add_option("--listen", options.listen, "ADDR:PORT of filter, prioritize and bind; port 0: any")
+  app.add_option("--listen", options.listen, "ADDR:PORT of filter, prioritize, bind and preempt; port 0: any")
       ->capture_default_str();
   app.add_option("--admin", options.admin, "ADDR:PORT of healthz, readyz and metrics; port 0: any")
       ->capture_default_str();
@@ -146,6 +147,12 @@ void look_after(Live& live, Readiness& readiness) {
   for (const std::string& note : live.new_notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
+/// 1970 on this clock.
+Nanoseconds epoch_of(const Clock& clock) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return clock.now() - std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
 /// Until SIGTERM or SIGINT, which every thread started from here on leaves to this one.
 void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Readiness& readiness) {
   constexpr timespec kLookAgain{5, 0};
@@ -167,6 +174,7 @@ Result<std::unique_ptr<Live>> prepare_live(const Options& options, LoadedCluster
   LiveOptions live = options.live;
   live.catalogue = options.start.catalogue;
   live.seed = options.start.seed;
+  live.epoch = epoch_of(clock);
   Result<std::unique_ptr<Live>> prepared = Live::prepare(live, *cluster.state, *cluster.bookings, clock);
   if (prepared.ok() || !options.live.kubeconfig.empty()) return prepared;
   return Error{"no --cluster and no --kubeconfig, and " + prepared.message()};
@@ -182,11 +190,13 @@ int serve(const Options& options) {
   if (!listen_at.ok()) return refuse("--listen: " + listen_at.message());
   const Result<Endpoint> admin_at = parse_endpoint(options.admin);
   if (!admin_at.ok()) return refuse("--admin: " + admin_at.message());
-  Result<LoadedCluster> cluster = load(options.start);
+  const SteadyClock clock;
+  StartOptions start = options.start;
+  start.epoch = epoch_of(clock);
+  Result<LoadedCluster> cluster = load(start);
   if (!cluster.ok()) return refuse(cluster.message());
   for (const std::string& note : cluster->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
 
-  const SteadyClock clock;
   Metrics metrics;
   Certificates certificates;
   if (const Status loaded = certificates.load(options.tls, metrics); !loaded.ok()) return refuse(loaded.message());

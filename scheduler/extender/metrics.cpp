@@ -13,7 +13,7 @@
 namespace mortise::extender {
 namespace {
 
-constexpr std::array<std::string_view, kVerbCount> kVerbs = {"filter", "prioritize", "bind"};
+constexpr std::array<std::string_view, kVerbCount> kVerbs = {"filter", "prioritize", "bind", "preempt"};
 constexpr std::array<std::string_view, 2> kSides = {"scheduler", "admin"};
 constexpr std::array<std::string_view, 2> kShortages = {"connections", "verbs"};
 constexpr std::array<std::string_view, 5> kOutcomes = {"placed", "rejected", "unmanaged", "invalid", "bound"};

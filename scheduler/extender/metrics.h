@@ -10,8 +10,8 @@
 
 namespace mortise::extender {
 
-enum class Verb { kFilter, kPrioritize, kBind };
-inline constexpr int kVerbCount = 3;
+enum class Verb { kFilter, kPrioritize, kBind, kPreempt };
+inline constexpr int kVerbCount = 4;
 
 /// Which of our two listening sockets.
 enum class ListenerSide { kScheduler, kAdmin };

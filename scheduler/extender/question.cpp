@@ -22,6 +22,28 @@ void read_mode(const kube::Pod& pod, PodQuestion& question) {
   }
 }
 
+Result<PodQuestion> read_pod(std::string_view json) {
+  if (json.empty()) return Error{"request has no Pod"};
+  const Result<kube::Pod> pod = kube::parse_pod(json);
+  if (!pod.ok()) return Error{"Pod: " + pod.message()};
+
+  PodQuestion question;
+  Result<placement::PodRequest> request = kube::pod_request(*pod);
+  if (request.ok()) {
+    question.pod = *std::move(request);
+  } else {
+    question.invalid = request.message();
+  }
+  question.pod.ns = pod->ns;
+  question.pod.name = pod->name;
+  question.pod.uid = pod->uid;
+  question.priority = pod->priority;
+  question.preempts = pod->preemption_policy != "Never";
+  read_mode(*pod, question);
+  if (!question.invalid.empty()) question.invalid = answer_text("InvalidRequest: " + question.invalid);
+  return question;
+}
+
 }  // namespace
 
 std::string answer_text(std::string_view text) {
@@ -43,24 +65,17 @@ std::string answer_text(std::string_view text) {
 Result<PodQuestion> read_question(std::string& body) {
   Result<ExtenderArgs> args = read_extender_args(body);
   if (!args.ok()) return args.error();
-  if (args->pod.empty()) return Error{"request has no Pod"};
-  const Result<kube::Pod> pod = kube::parse_pod(args->pod);
-  if (!pod.ok()) return Error{"Pod: " + pod.message()};
-
-  PodQuestion question;
-  Result<placement::PodRequest> request = kube::pod_request(*pod);
-  if (request.ok()) {
-    question.pod = *std::move(request);
-  } else {
-    question.invalid = request.message();
-  }
-  question.pod.ns = pod->ns;
-  question.pod.name = pod->name;
-  question.pod.uid = pod->uid;
-  read_mode(*pod, question);
-  if (!question.invalid.empty()) question.invalid = answer_text("InvalidRequest: " + question.invalid);
-  question.args = *std::move(args);
+  Result<PodQuestion> question = read_pod(args->pod);
+  if (question.ok()) question->args = *std::move(args);
   return question;
+}
+
+Result<PreemptionQuestion> read_preemption_question(std::string& body) {
+  Result<PreemptionArgs> args = read_preemption_args(body);
+  if (!args.ok()) return args.error();
+  Result<PodQuestion> pod = read_pod(args->pod);
+  if (!pod.ok()) return pod.error();
+  return PreemptionQuestion{*std::move(pod), *std::move(args)};
 }
 
 }  // namespace mortise::extender

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "scheduler/base/result.h"
 #include "scheduler/extender/wire.h"
+#include "scheduler/extender/wire_preempt.h"
 #include "scheduler/placement/request.h"
 
 namespace mortise::extender {
@@ -12,11 +14,13 @@ namespace mortise::extender {
 /// Pod annotation: `decisive` (the default) or `advisory`.
 inline constexpr std::string_view kPlacementAnnotation = "mortise.dev/placement";
 
-/// A filter or prioritize request, understood.
+/// A filter or prioritize request, understood; of a preempt request the pod.
 struct PodQuestion {
   placement::PodRequest pod;  ///< names are set even when `invalid` is not empty
   std::string invalid;        ///< why no node can ever take the pod; empty: the request is sound
   bool decisive = true;
+  std::int32_t priority = 0;
+  bool preempts = true;  ///< false: preemptionPolicy Never
   ExtenderArgs args;
 
   /// Asks for nothing we manage.
@@ -25,6 +29,14 @@ struct PodQuestion {
 
 /// An error means the call itself cannot be answered (no Pod, or one of the wrong form).
 Result<PodQuestion> read_question(std::string& body);
+
+/// A preempt request, understood; `pod.args` is empty.
+struct PreemptionQuestion {
+  PodQuestion pod;
+  PreemptionArgs args;
+};
+
+Result<PreemptionQuestion> read_preemption_question(std::string& body);
 
 /// Fit for an answer: kube-scheduler has passed our texts through a format function, so no `%`; and they are repeated
 /// per node in events, so not too long.

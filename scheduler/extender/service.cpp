@@ -9,7 +9,7 @@ namespace mortise::extender {
 namespace {
 
 /// Filter and bind carry errors in a field of their 200 answer; kube-scheduler reads no body of any other status, but
-/// prioritize has no such field.
+/// prioritize and preempt have no such field.
 Reply error_reply(Verb verb, const std::string& why) {
   const std::string text = answer_text(why);
   switch (verb) {
@@ -21,6 +21,7 @@ Reply error_reply(Verb verb, const std::string& why) {
     case Verb::kBind:
       return {200, write_binding_result(text)};
     case Verb::kPrioritize:
+    case Verb::kPreempt:
       break;
   }
   return {400, text + "\n"};
@@ -92,6 +93,20 @@ std::string Service::bind_and_tell(const BindingArgs& args) {
   const std::lock_guard lock(mutex_);
   handlers_.finish_bind(start.request, args.node, result.state);
   return result.error;
+}
+
+Reply Service::preempt(std::string body) {
+  const Nanoseconds start = clock_.now();
+  const Result<PreemptionQuestion> question = read_preemption_question(body);
+  if (!question.ok()) {
+    return finish(Verb::kPreempt, start, false, error_reply(Verb::kPreempt, question.message()));
+  }
+  std::vector<NodeVictims> nodes;
+  {
+    const std::lock_guard lock(mutex_);
+    nodes = handlers_.preempt(*question);
+  }
+  return finish(Verb::kPreempt, start, true, {200, write_preemption_result(nodes)});
 }
 
 std::string Service::metrics_text() {

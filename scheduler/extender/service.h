@@ -37,6 +37,7 @@ class Service {
   Reply filter(std::string body);
   Reply prioritize(std::string body);
   Reply bind(std::string body);
+  Reply preempt(std::string body);
 
   /// The answer to a request that never reaches the handlers (too large, not allowed here).
   Reply refuse(Verb verb, const std::string& why);

@@ -61,7 +61,9 @@ Result<LoadedCluster> load(const StartOptions& options) {
   for (const std::size_t i : kube::booking_order(pods)) {
     placement::PodRequest request = pods[i].request;
     if (request.uid.empty()) request.uid = request.ns + "/" + request.name;
-    loaded.bookings->bound(request, pods[i].node, pods[i].devices);
+    Standing standing{pods[i].priority, std::nullopt};
+    if (pods[i].start) standing.start = *pods[i].start + options.epoch;
+    loaded.bookings->bound(request, pods[i].node, pods[i].devices, standing);
   }
   loaded.engine = std::make_unique<placement::Engine>(*loaded.state, *std::move(policy), options.seed);
   loaded.fragmentation = std::make_unique<placement::FragmentationMeter>(*loaded.state, *typical);

@@ -22,6 +22,7 @@ struct StartOptions {
   std::string node_rank;  ///< file; empty: from the seed
   std::string catalogue;  ///< folder of the machine catalogue; empty: the one that came with the program
   std::string typical;    ///< trace whose pods are typical; empty: a generated one
+  Nanoseconds epoch = 0;  ///< 1970 on the handlers' clock
 };
 
 /// A cluster read from a file and the engine on it.

@@ -6,7 +6,7 @@
 
 #include "scheduler/kube/objects/assigned_devices.h"
 #include "scheduler/kube/objects/cluster_file.h"
-#include "scheduler/kube/objects/resources.h"
+#include "scheduler/kube/objects/time_text.h"
 
 namespace mortise::extender {
 namespace {
@@ -171,7 +171,9 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
       notes_.add_one_of("pods whose annotation of devices does not say what they hold may hold any", pod.key());
     }
   }
-  bookings_.bound(request, pod.node_name, devices);
+  Standing standing{pod.priority, std::nullopt};
+  if (const auto start = kube::parse_time(pod.start_time); start.ok()) standing.start = *start + epoch_;
+  bookings_.bound(request, pod.node_name, devices, standing);
 }
 
 void StateFeed::delete_pod(std::string_view uid) {

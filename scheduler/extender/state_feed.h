@@ -22,10 +22,10 @@ namespace mortise::extender {
 /// most what the pod or node itself has. Not synchronised.
 class StateFeed {
  public:
-  /// All must outlive it. `seed` draws the nodes' ranks.
+  /// All must outlive it. `seed` draws the nodes' ranks; `epoch` is 1970 on the handlers' clock.
   StateFeed(placement::ClusterState& cluster, Bookings& bookings, topology::LazyCatalogue& catalogue,
-            std::uint64_t seed)
-      : cluster_(cluster), bookings_(bookings), topologies_(catalogue, notes_), seed_(seed) {}
+            std::uint64_t seed, Nanoseconds epoch = 0)
+      : cluster_(cluster), bookings_(bookings), topologies_(catalogue, notes_), seed_(seed), epoch_(epoch) {}
 
   void replace_nodes(std::vector<kube::Node> nodes);
   void upsert_node(kube::Node node);
@@ -58,6 +58,7 @@ class StateFeed {
   kube::Notes notes_;
   kube::NodeTopologies topologies_;
   std::uint64_t seed_;
+  Nanoseconds epoch_;
   std::map<std::string, kube::Node, std::less<>> nodes_;
   std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
   std::map<std::string, placement::PodRequest, std::less<>> waiting_;  // by UID

@@ -1,64 +1,8 @@
+#include "scheduler/extender/json_text.h"
 #include "scheduler/extender/wire.h"
 
 namespace mortise::extender {
 namespace {
-
-bool needs_escape(char c) {
-  return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
-}
-
-void append_escape(std::string& out, char c) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  switch (c) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default: {
-      const auto byte = static_cast<unsigned char>(c);
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
-}
-
-/// Appends a JSON string; `text` must be UTF-8.
-void append_string(std::string& out, std::string_view text) {
-  out += '"';
-  std::size_t from = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!needs_escape(text[i])) continue;
-    out.append(text, from, i - from);
-    append_escape(out, text[i]);
-    from = i + 1;
-  }
-  out.append(text, from, text.size() - from);
-  out += '"';
-}
-
-/// Puts commas between the items of a list.
-class Separator {
- public:
-  void operator()(std::string& out) {
-    if (!first_) out += ',';
-    first_ = false;
-  }
-
- private:
-  bool first_ = true;
-};
 
 void append_failed(std::string& out, const FilterResult& result, Verdict verdict,
                    const std::vector<std::string>& quoted_reasons) {

@@ -1,10 +1,12 @@
 // The request codec for every verb, and the handlers behind it: whatever comes in, each answer is valid JSON, and a
-// filter answer that is no error has every requested node exactly once.
+// filter answer that is no error has every requested node exactly once; preempt names requested nodes only and leaves
+// the cluster as it was.
 #include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "scheduler/extender/metrics.h"
 #include "scheduler/extender/service.h"
 #include "scheduler/extender/wire.h"
+#include "scheduler/extender/wire_preempt.h"
 #include "scheduler/placement/engine.h"
 #include "scheduler/placement/fragmentation.h"
 #include "scheduler/placement/policy.h"
@@ -33,10 +36,22 @@ class SmallCluster {
       placement::NodeSpec spec{name, 64'000, 256 * 1024 * kMiB, 110, gpus, gpus > 0 ? "A100" : ""};
       require(cluster_.add_node(spec, cluster_.node_count()).ok());
     }
+    hold("held", *cluster_.find_node("n1"), 8);
+    hold("half", *cluster_.find_node("n2"), 1);
   }
   extender::Service& service() { return service_; }
+  const placement::ClusterState& cluster() const { return cluster_; }
 
  private:
+  void hold(const std::string& uid, NodeId node, std::int32_t gpus) {
+    placement::PodRequest pod;
+    pod.gpus = gpus;
+    const placement::Decision decision = engine_.plan(pod, {&node, 1});
+    const auto held = engine_.commit(pod, std::get<placement::Placed>(decision));
+    require(held.ok());
+    handlers_.adopt({uid, "default", uid, cluster_.node_name(node), *held, 0, std::nullopt});
+  }
+
   ManualClock clock_;
   placement::TypicalPods typical_;
   placement::ClusterState cluster_;
@@ -80,12 +95,31 @@ void check_filter(const std::string& request, const std::string& reply) {
   require(found == expected);
 }
 
+void check_preempt(SmallCluster& cluster, const std::string& request) {
+  const StateId before = cluster.cluster().node_state(NodeId{0});
+  const extender::Reply reply = cluster.service().preempt(request);
+  require(cluster.cluster().check().ok() && cluster.cluster().node_state(NodeId{0}) == before);
+  require(reply.status == 400 || reply.status == 200);
+  if (reply.status != 200) return;
+  std::string copy = request;
+  const auto args = extender::read_preemption_args(copy);
+  require(args.ok());
+  std::set<std::string> asked;
+  for (const extender::PreemptionCandidate& candidate : args->candidates) asked.emplace(candidate.node);
+  const json answer = json::parse(reply.body).at("NodeNameToMetaVictims");
+  for (const auto& [node, victims] : answer.items()) {
+    require(asked.contains(node) && victims.at("NumPDBViolations").is_number_integer());
+    for (const json& pod : victims.at("Pods")) require(pod.at("UID").is_string());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string body(reinterpret_cast<const char*>(data), size);
   // Asked three times and bound in between, so that the memory of asked and bound pods is on the way.
   SmallCluster cluster;
+  check_preempt(cluster, body);
   for (int i = 0; i < 3; ++i) {
     const extender::Reply filtered = cluster.service().filter(body);
     require(filtered.status == 200);
@@ -93,6 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const extender::Reply bound = cluster.service().bind(body);
     require(bound.status == 200 && json::parse(bound.body).at("Error").is_string());
   }
+  check_preempt(cluster, body);
   const extender::Reply scored = cluster.service().prioritize(body);
   require(scored.status == 400 || (scored.status == 200 && json::parse(scored.body).is_array()));
   return 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ struct BoundPod {
   placement::PodRequest request;
   std::string node;
   placement::DeviceSet devices;  ///< from our annotation; empty: not known
+  std::int32_t priority = 0;
+  std::optional<Nanoseconds> start = std::nullopt;  ///< status.startTime, since 1970; empty: not started
 };
 
 /// What a `--cluster` argument describes.

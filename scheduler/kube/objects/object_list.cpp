@@ -10,6 +10,7 @@
 #include "scheduler/kube/objects/bound_pods.h"
 #include "scheduler/kube/objects/decode.h"
 #include "scheduler/kube/objects/node_topology.h"
+#include "scheduler/kube/objects/time_text.h"
 
 namespace mortise::kube {
 namespace {
@@ -194,7 +195,15 @@ void ObjectList::bind(const Pod& pod) {
     close_node(cluster_.nodes[node->second], pod.key(), request.message(), notes_);
     return;
   }
-  BoundPod bound{*std::move(request), pod.node_name, {}};
+  BoundPod bound{*std::move(request), pod.node_name, {}, pod.priority};
+  if (!pod.start_time.empty()) {
+    const Result<Nanoseconds> start = parse_time(pod.start_time);
+    if (start) {
+      bound.start = *start;
+    } else {
+      notes_.add("pod " + quote(pod.key()) + " counts as not started: status.startTime " + start.message());
+    }
+  }
   const auto annotation = pod.annotations.find(std::string(kAssignedDevicesAnnotation));
   if (annotation != pod.annotations.end() && bound.request.gpus > 0) {
     const Result<AssignedDevices> assigned = parse_assigned_devices(annotation->second);

@@ -109,7 +109,7 @@ TEST(Bind, APodOfTheClusterFileIsBoundFromTheStart) {
   pod.ns = "default";
   pod.name = "pod-u1";
   pod.uid = "u1";
-  cluster.bookings().bound(pod, "big-b", {});
+  cluster.bookings().bound(pod, "big-b", {}, {});
   EXPECT_EQ(cluster.handlers().bind(to("u1", "big-b")), "");
   EXPECT_THAT(cluster.handlers().bind(to("u1", "big-a")), HasSubstr("already bound to node big-b"));
 }

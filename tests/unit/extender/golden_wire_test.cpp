@@ -27,6 +27,7 @@ Reply post(Service& service, const std::string& case_name, std::string body) {
   if (case_name.starts_with("filter")) return service.filter(std::move(body));
   if (case_name.starts_with("prioritize")) return service.prioritize(std::move(body));
   if (case_name.starts_with("bind")) return service.bind(std::move(body));
+  if (case_name.starts_with("preempt")) return service.preempt(std::move(body));
   ADD_FAILURE() << case_name << " names no verb";
   return {};
 }
@@ -38,11 +39,15 @@ TEST(GoldenWire, EveryRecordedRequestGetsItsAnswer) {
     const std::string name = entry.path().filename();
     if (name.ends_with(kRequest)) cases.insert(name.substr(0, name.size() - kRequest.size()));
   }
-  EXPECT_GE(cases.size(), 17U);
+  EXPECT_GE(cases.size(), 24U);
   for (const std::string& name : cases) {
     SCOPED_TRACE(name);
     TestCluster cluster;
     cluster.occupy("big-b", 5);
+    if (name.starts_with("preempt")) {
+      cluster.hold("low-10", "big-a", 4, 10);
+      cluster.hold("low-20", "big-a", 4, 20);
+    }
     const fs::path before = kFolder / (name + ".before.json");
     if (fs::exists(before)) {
       EXPECT_EQ(cluster.service().filter(read_text(before)).status, 200);

@@ -54,12 +54,13 @@ TEST_F(HttpServerTest, AnswersTheVerbs) {
   EXPECT_EQ(exchange(address(), post_text("/prioritize", kBody)).body,
             R"([{"Host":"big-a","Score":10},{"Host":"plain","Score":0}])");
   EXPECT_EQ(exchange(address(), post_text("/bind", kBind)).body, R"({"Error":""})");
+  EXPECT_EQ(exchange(address(), post_text("/preempt", "{" + kPod + "}")).body, R"({"NodeNameToMetaVictims":{}})");
   EXPECT_EQ(cluster_.free_gpus("big-a"), 7);
 }
 
 TEST_F(HttpServerTest, AnotherMethodIs405AndAnotherPath404) {
   start();
-  for (const char* verb : {"/filter", "/prioritize", "/bind"}) {
+  for (const char* verb : {"/filter", "/prioritize", "/bind", "/preempt"}) {
     for (const char* method : {"GET", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
       EXPECT_EQ(exchange(address(), std::string(method) + " " + verb + " HTTP/1.0\r\n\r\n").status, 405)
           << method << verb;
@@ -68,7 +69,7 @@ TEST_F(HttpServerTest, AnotherMethodIs405AndAnotherPath404) {
   const RawResponse refused = exchange(address(), "GET /filter HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(refused.headers.at("allow"), "POST");
   EXPECT_THAT(refused.body, HasSubstr("POST /filter"));
-  for (const char* path : {"/", "/scheduler/filter", "/filter/", "/Filter", "/preempt", "/metrics"}) {
+  for (const char* path : {"/", "/scheduler/filter", "/filter/", "/Filter", "/preempt/", "/metrics"}) {
     EXPECT_EQ(exchange(address(), post_text(path, kBody)).status, 404) << path;
     EXPECT_EQ(exchange(address(), std::string("GET ") + path + " HTTP/1.1\r\nHost: x\r\n\r\n").status, 404) << path;
   }
@@ -272,6 +273,8 @@ TEST_F(HttpServerTest, BindIsServedOnLoopbackOnlyUnlessAllowed) {
   EXPECT_EQ(refused.status, 200);
   EXPECT_THAT(refused.body, HasSubstr("bind is served on loopback addresses only"));
   EXPECT_EQ(cluster_.free_gpus("big-a"), 8);
+  // It changes nothing, so anybody may ask.
+  EXPECT_EQ(exchange(local, post_text("/preempt", "{" + kPod + "}")).body, R"({"NodeNameToMetaVictims":{}})");
   start({.allow_bind = true}, "0.0.0.0");
   const std::string allowed = "127.0.0.1" + address().substr(address().rfind(':'));
   EXPECT_EQ(exchange(allowed, post_text("/bind", kBind)).body, R"({"Error":""})");

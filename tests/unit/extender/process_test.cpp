@@ -116,6 +116,32 @@ TEST(ExtenderProcess, SaysWhereItListensServesAndEndsOnSigterm) {
   }
 }
 
+/// A pod of one GPU on n1.
+std::string bound_pod(const std::string& uid, int priority, const std::string& start) {
+  return R"({"kind":"Pod","metadata":{"namespace":"d","name":")" + uid + R"(","uid":")" + uid +
+         R"("},"spec":{"nodeName":"n1","priority":)" + std::to_string(priority) +
+         R"(,"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}]},)" +
+         R"("status":{"phase":"Running","startTime":")" + start + R"("}})";
+}
+
+TEST(ExtenderProcess, PreemptKnowsThePodsOfTheClusterFile) {
+  const std::string file =
+      write_file("snapshot.json",
+                 R"({"kind":"List","items":[{"kind":"Node","metadata":{"name":"n1"},"status":{"allocatable":)"
+                 R"({"cpu":"8","memory":"8Gi","pods":"110","nvidia.com/gpu":"3"}}},)" +
+                     bound_pod("old", 5, "2025-01-01T00:00:00Z") + "," + bound_pod("new", 5, "2025-01-02T00:00:00Z") +
+                     "," + bound_pod("high", 7, "2025-01-03T00:00:00Z") + "]}");
+  Process process({"--cluster", file, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"});
+  const std::string listening = process.out_line();
+  ASSERT_THAT(listening, StartsWith("listening on 127.0.0.1:"));
+  RawClient client(listening.substr(listening.rfind(' ') + 1));
+  ASSERT_TRUE(client.send(post_text(
+      "/preempt", R"({"Pod":{"metadata":{"name":"p","uid":"u"},"spec":{"priority":100,"containers":[{"name":"c",)"
+                  R"("resources":{"limits":{"nvidia.com/gpu":"1"}}}]}},"NodeNameToMetaVictims":{"n1":{"Pods":[]}}})")));
+  EXPECT_EQ(client.receive().value_or(RawResponse{}).body,
+            R"({"NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"new"}],"NumPDBViolations":0}}})");
+}
+
 TEST(ExtenderProcess, ABadCommandLineOrFileIsOneLineAndExitCode2) {
   const std::string good = cluster_file();
   const std::string ranks = write_file("ranks", "n1 first\n");

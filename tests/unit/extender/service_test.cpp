@@ -46,6 +46,14 @@ json filter(TestCluster& cluster, const json& the_pod, const json& names = kAll)
   return json::parse(reply.body);
 }
 
+std::string metric(TestCluster& cluster, const std::string& name) {
+  const std::string text = cluster.service().metrics_text();
+  const std::size_t at = text.find("\n" + name + " ");
+  if (at == std::string::npos) return "absent";
+  const std::size_t from = at + name.size() + 2;
+  return text.substr(from, text.find('\n', from) - from);
+}
+
 /// How many GPUs the pod is taken to ask for, found by asking about nodes of 0 to 4 GPUs; 5: more than that.
 int counted(const json& the_pod) {
   TestCluster cluster;
@@ -205,6 +213,36 @@ TEST(Errors, PrioritizeHasNoFieldForThem) {
   EXPECT_EQ(reply.body, "request has no Pod\n");
 }
 
+TEST(Errors, NorHasPreempt) {
+  TestCluster cluster;
+  for (const char* body : {"", "null", "{}", R"({"Pod":null,"NodeNameToMetaVictims":{}})", R"({"Pod":"x"})",
+                           R"({"Pod":{},"NodeNameToMetaVictims":[]})"}) {
+    EXPECT_EQ(cluster.service().preempt(body).status, 400) << body;
+  }
+  EXPECT_EQ(cluster.service().preempt("{}").body, "request has no Pod\n");
+  EXPECT_EQ(metric(cluster, R"(mortise_extender_requests_total{outcome="error",verb="preempt"})"), "7");
+}
+
+TEST(Preemption, APodThatMayNotPreemptGetsNoCandidates) {
+  TestCluster cluster;
+  cluster.hold("low", "small", 2, 0);
+  json the_pod = pod({gpus("2")});
+  the_pod["spec"]["priority"] = 1;
+  const auto preempt = [&] {
+    const json request = {{"Pod", the_pod}, {"NodeNameToMetaVictims", {{"small", {{"Pods", {{{"UID", "low"}}}}}}}}};
+    const Reply reply = cluster.service().preempt(request.dump());
+    EXPECT_EQ(reply.status, 200);
+    return json::parse(reply.body)["NodeNameToMetaVictims"];
+  };
+  EXPECT_EQ(preempt(), json::parse(R"({"small":{"Pods":[{"UID":"low"}],"NumPDBViolations":0}})"));
+  the_pod["spec"]["preemptionPolicy"] = "Never";
+  EXPECT_EQ(preempt(), json::object());
+  the_pod["spec"]["preemptionPolicy"] = "PreemptLowerPriority";
+  the_pod["spec"]["priority"] = nullptr;  // 0, as that of `low`
+  EXPECT_EQ(preempt(), json::object());
+  EXPECT_EQ(metric(cluster, R"(mortise_extender_requests_total{outcome="ok",verb="preempt"})"), "3");
+}
+
 TEST(Errors, APodOfTheWrongFormFailsTheCall) {
   TestCluster cluster;
   json the_pod = pod({gpus("1")});
@@ -223,14 +261,6 @@ TEST(Errors, TheNextPodIsServedAfterAnImpossibleOne) {
   const json answer = filter(cluster, pod({gpus("64")}));
   EXPECT_EQ(answer["FailedAndUnresolvableNodes"].size(), 4U);
   EXPECT_EQ(filter(cluster, pod({gpus("8")}))["NodeNames"], json({"big-a"}));
-}
-
-std::string metric(TestCluster& cluster, const std::string& name) {
-  const std::string text = cluster.service().metrics_text();
-  const std::size_t at = text.find("\n" + name + " ");
-  if (at == std::string::npos) return "absent";
-  const std::size_t from = at + name.size() + 2;
-  return text.substr(from, text.find('\n', from) - from);
 }
 
 TEST(MetricsText, CountsRequestsDecisionsAndRefusals) {

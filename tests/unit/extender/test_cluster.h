@@ -37,9 +37,9 @@ class TestCluster {
   }
 
   void add(const std::string& name, std::int32_t gpus, const std::string& model) {
-    placement::NodeSpec spec{name, 64'000, 256 * 1024 * kMiB, 110, gpus, model};
-    EXPECT_TRUE(cluster_.add_node(spec, cluster_.node_count()).ok());
+    add({name, 64'000, 256 * 1024 * kMiB, 110, gpus, model});
   }
+  void add(const placement::NodeSpec& spec) { EXPECT_TRUE(cluster_.add_node(spec, cluster_.node_count()).ok()); }
 
   /// Fills the lowest GPUs of a node that are free.
   void occupy(const std::string& node, std::int32_t gpus) {
@@ -50,6 +50,22 @@ class TestCluster {
     const placement::Decision decision = engine_->plan(pod, {&id, 1});
     ASSERT_TRUE(std::holds_alternative<placement::Placed>(decision));
     ASSERT_TRUE(engine_->commit(pod, std::get<placement::Placed>(decision)).ok());
+  }
+
+  /// Puts a pod with a UID on a node, on the lowest GPUs that are free. It started `running` ago.
+  void hold(const std::string& uid, const std::string& node, std::int32_t gpus, std::int32_t priority,
+            Nanoseconds running = 0) {
+    placement::PodRequest pod;
+    pod.gpus = gpus;
+    pod.uid = uid;
+    pod.ns = "default";
+    pod.name = "pod-" + uid;
+    const NodeId id = *cluster_.find_node(node);
+    const placement::Decision decision = engine_->plan(pod, {&id, 1});
+    ASSERT_TRUE(std::holds_alternative<placement::Placed>(decision));
+    const auto& placed = std::get<placement::Placed>(decision);
+    ASSERT_TRUE(bookings_.reserve(pod, placed, clock_.now() + 1, placement::Knowledge::kExact).ok());
+    bookings_.bound(pod, node, {}, {priority, clock_.now() - running});
   }
 
   std::int64_t free_gpus(const std::string& node) const {

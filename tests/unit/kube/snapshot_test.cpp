@@ -77,6 +77,18 @@ TEST(Snapshot, BoundPodsHoldTheirDevices) {
   EXPECT_THAT(file.notes, IsEmpty());
 }
 
+// `date -u -d 2025-01-31T23:59:59Z +%s`
+TEST(Snapshot, BoundPodsKeepTheirStart) {
+  const ClusterFile file = load(node("n", 4), {{.name = "a", .status = R"("startTime":"2025-01-31T23:59:59Z")"},
+                                               {.name = "b", .status = R"("phase":"Pending")"},
+                                               {.name = "c", .status = R"("startTime":"soon")"}});
+  ASSERT_THAT(file.pods, SizeIs(3));
+  EXPECT_EQ(file.pods[0].start, 1738367999 * kSecond);
+  EXPECT_EQ(file.pods[1].start, std::nullopt);
+  EXPECT_EQ(file.pods[2].start, std::nullopt);
+  EXPECT_THAT(file.notes, ElementsAre(HasSubstr("pod \"d/c\" counts as not started: status.startTime \"soon\" is no")));
+}
+
 TEST(Snapshot, DevicesOfAllContainersBelongToThePod) {
   const ClusterFile file = load(node("n", 4), {{.name = "a",
                                                 .requests = R"("nvidia.com/gpu":"3")",

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "scheduler/extender/handlers.h"
+
+namespace mortise::extender {
+namespace {
+
+using placement::Eviction;
+using placement::EvictionQuestion;
+using placement::Reason;
+
+/// kube-scheduler asks filter and preempt within one attempt. What filter was told before that says little: the node
+/// may have been tainted since.
+constexpr Nanoseconds kOneAttempt = 30 * kSecond;
+
+struct Victim {
+  std::string uid;
+  std::int64_t priority = std::numeric_limits<std::int64_t>::min();  // lowest: not known
+};
+
+/// The proposed pods that are not on the books here, so that only kube-scheduler knows what they hold; each once.
+std::vector<Victim> strangers(const PreemptionCandidate& candidate, std::int32_t below, const Bookings& bookings) {
+  std::vector<Victim> all;
+  std::set<std::string_view> seen;
+  for (const ProposedVictim& victim : candidate.victims) {
+    if (victim.uid.empty() || !seen.insert(victim.uid).second) continue;
+    const Booking* known = bookings.find(victim.uid);
+    if (known != nullptr && known->stage != Booking::Stage::kBound) known = nullptr;
+    if (known != nullptr && known->node == candidate.node && known->allocation) continue;
+    Victim stranger{std::string(victim.uid)};
+    if (known != nullptr) {
+      stranger.priority = known->standing.priority;
+    } else if (victim.priority) {
+      stranger.priority = *victim.priority;
+    }
+    if (stranger.priority < below) all.push_back(std::move(stranger));
+  }
+  return all;
+}
+
+std::int64_t count_proposed(const PreemptionCandidate& candidate) {
+  std::set<std::string_view> uids;
+  for (const ProposedVictim& victim : candidate.victims) {
+    if (!victim.uid.empty()) uids.insert(victim.uid);
+  }
+  return static_cast<std::int64_t>(uids.size());
+}
+
+NodeVictims as_proposed(const PreemptionCandidate& candidate) {
+  NodeVictims node{candidate.node, {}, candidate.pdb_violations};
+  for (const ProposedVictim& victim : candidate.victims) node.uids.emplace_back(victim.uid);
+  return node;
+}
+
+}  // namespace
+
+/// Whether the pod could be placed without evicting anybody: then it should be.
+bool Handlers::has_fitting_node(const PreemptionQuestion& question, ShapeId shape) {
+  const auto fits = [&](NodeId node) {
+    const bool present = cluster_.find_node(cluster_.node_name(node)) == node;
+    return present && node_reason(cluster_, node, shape) == Reason::kNone;
+  };
+  // Where kube-scheduler itself sees no need for a victim, it would have to be us.
+  const auto free_for_us = [&](const PreemptionCandidate& candidate) {
+    const auto node = candidate.victims.empty() ? cluster_.find_node(candidate.node) : std::nullopt;
+    return node && fits(*node);
+  };
+  const auto& candidates = question.args.candidates;
+  if (std::any_of(candidates.begin(), candidates.end(), free_for_us)) return true;
+  const AskedPod* memory = asked_pods_.find(question.pod.pod.uid, clock_.now());
+  return memory != nullptr && memory->fitting && clock_.now() - memory->answered <= kOneAttempt &&
+         fits(*memory->fitting);
+}
+
+std::vector<NodeVictims> Handlers::preempt(const PreemptionQuestion& question) {
+  const PodQuestion& pod = question.pod;
+  std::vector<NodeVictims> nodes;
+  if (!pod.preempts || !pod.invalid.empty() || find_bound(pod.pod.uid) != nullptr) return nodes;
+  if (pod.unmanaged()) {
+    for (const PreemptionCandidate& candidate : question.args.candidates) nodes.push_back(as_proposed(candidate));
+    return nodes;
+  }
+  const ShapeId shape = bookings_.cluster_for_trials().intern(pod.pod);
+  if (pod.decisive && has_fitting_node(question, shape)) return nodes;
+  placement::EvictionBudget budget;
+  for (const PreemptionCandidate& candidate : question.args.candidates) {
+    const auto node = cluster_.find_node(candidate.node);
+    if (!node) continue;
+    NodeVictims victims = victims_on(*node, shape, pod, candidate, budget);
+    // kube-scheduler takes a node without victims for an error.
+    if (!victims.uids.empty()) nodes.push_back(std::move(victims));
+  }
+  return nodes;
+}
+
+/// No victims: the node is no candidate.
+NodeVictims Handlers::victims_on(NodeId node, ShapeId shape, const PodQuestion& pod,
+                                 const PreemptionCandidate& candidate, placement::EvictionBudget& budget) {
+  std::vector<Victim> victims = strangers(candidate, pod.priority, bookings_);
+  const std::int64_t proposed = count_proposed(candidate);
+  // Budgets are not told, only how many the proposal would violate: as if one budget were over all pods of the node and
+  // allowed the others.
+  const std::int64_t allowed = std::max<std::int64_t>(0, proposed - candidate.pdb_violations);
+  EvictionQuestion question{shape, pod.priority, node, {}, {}};
+  if (candidate.pdb_violations > 0) question.budgets = {allowed - static_cast<std::int64_t>(victims.size())};
+  const auto is_proposed = [&](const std::string& uid) {
+    return std::any_of(candidate.victims.begin(), candidate.victims.end(),
+                       [&](const ProposedVictim& victim) { return victim.uid == uid; });
+  };
+  std::vector<Victim> here;
+  bookings_.for_each_on(candidate.node, [&](const std::string& uid, const Booking& known) {
+    const Standing& standing = known.standing;
+    if (known.stage != Booking::Stage::kBound || !known.allocation || standing.priority >= pod.priority) return;
+    here.push_back({uid, standing.priority});
+    question.pods.push_back({*known.allocation, standing.priority,
+                             standing.start ? std::max<Nanoseconds>(0, clock_.now() - *standing.start) : 0,
+                             is_proposed(uid), std::vector<std::uint32_t>(question.budgets.size(), 0)});
+  });
+
+  const std::optional<Eviction> found = placement::cheapest_eviction(bookings_.cluster_for_trials(), question, budget);
+  if (!found) return {};
+  // Where nothing is missing for us, kube-scheduler has reasons that we do not see.
+  const bool all_proposed = found->victims.empty();
+  for (std::size_t i = 0; all_proposed && i < here.size(); ++i) {
+    if (question.pods[i].proposed) victims.push_back(here[i]);
+  }
+  for (const std::size_t victim : found->victims) victims.push_back(here[victim]);
+  // kube-scheduler takes the first for the one of the highest priority.
+  std::stable_sort(victims.begin(), victims.end(),
+                   [](const Victim& a, const Victim& b) { return a.priority > b.priority; });
+  NodeVictims out{candidate.node, {}, 0};
+  for (Victim& victim : victims) out.uids.push_back(std::move(victim.uid));
+  if (candidate.pdb_violations > 0) {
+    out.pdb_violations = std::max<std::int64_t>(0, static_cast<std::int64_t>(out.uids.size()) - allowed);
+  }
+  return out;
+}
+
+}  // namespace mortise::extender
