@@ -76,6 +76,21 @@ TEST(ExchangeFixtures, EachIsReadRightlyOrRefusedWithAClearLine) {
   EXPECT_EQ(files, kExpected.size());
 }
 
+// Both forms are filled in, the whole Pod without a UID. A pod without containers gets back what is proposed, and that
+// is the protocol's document of the result.
+TEST(ExchangeFixtures, TheProtocolsOwnPreemptionArgsGetItsOwnResult) {
+  const auto shared = test::shared_dir();
+  if (!shared) GTEST_SKIP() << "no ../shared folder (or MORTISE_SHARED)";
+  const auto text_of = [&](const char* name) {
+    std::ifstream in(*shared / "fixtures/extender-exchanges" / name, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  TestCluster cluster;
+  const Reply reply = cluster.service().preempt(text_of("k8s-types-ExtenderPreemptionArgs.json"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(json::parse(reply.body), json::parse(text_of("k8s-types-ExtenderPreemptionResult.json")));
+}
+
 // A pod without spec asks for nothing we manage.
 TEST(ExchangeFixtures, TheLowerCaseFilterArgsAreAnswered) {
   const auto shared = test::shared_dir();
