@@ -37,7 +37,12 @@ Status check_gpus(const kube::ClusterFile& file, const std::string& path) {
 }  // namespace
 
 Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest digest) {
-  auto file = kube::load_cluster_file(arguments.cluster, arguments.options);
+  const bool csv_topology = arguments.topology == "catalogue";
+  if (!csv_topology && !arguments.topology.empty() && arguments.topology != "none") {
+    return Error{fmt::format("--topology '{}'; allowed: none, catalogue", arguments.topology)};
+  }
+  auto file = kube::load_cluster_file(
+      arguments.cluster, {.catalogue = arguments.catalogue, .trace_models = true, .csv_topology = csv_topology});
   if (!file) return file.error();
   if (const Status status = check_gpus(*file, arguments.cluster); !status) return status.error();
   ClusterInput input;
@@ -50,7 +55,10 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
     input.ranks = *std::move(ranks);
   }
   if (digest == Digest::kNone) return input;
-  const auto cluster_digest = digest_of_file(arguments.cluster);
+  std::error_code ignored;
+  const auto cluster_digest = std::filesystem::exists(arguments.cluster, ignored)
+                                  ? digest_of_file(arguments.cluster)
+                                  : Result<std::string>(arguments.cluster);
   if (!cluster_digest) return cluster_digest.error();
   input.digest = *cluster_digest;
   if (input.file.catalogue_digest != 0) {

@@ -29,11 +29,12 @@ struct TraceInput {
   std::string digest;
 };
 
-/// What --cluster and the options beside it say.
+/// What the options of a verb say of its cluster.
 struct ClusterArguments {
   std::string cluster;
-  std::string node_rank;  ///< empty: the tie order is drawn from the seed
-  kube::ClusterOptions options;
+  std::string catalogue = {};  ///< empty: the one that came with the program
+  std::string topology = {};   ///< of the nodes of a CSV: none (also if empty), or catalogue
+  std::string node_rank = {};  ///< empty: the tie order is drawn from the seed
 };
 
 Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest digest);

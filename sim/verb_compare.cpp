@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "sim/cluster_options.h"
 #include "sim/compare.h"
 #include "sim/inputs.h"
 #include "sim/option_values.h"
@@ -25,13 +26,11 @@ namespace {
 constexpr std::uint64_t kMaxThreads = 1024;
 
 struct CompareOptions {
-  std::string cluster;
+  ClusterArguments cluster;
   std::vector<std::string> traces;
   std::string policies;
   std::string seeds;
   std::string arrival = "inflate:1.3";
-  std::string catalogue;
-  std::string node_rank;
   std::string threads;
   std::string shard = "1/1";
   std::string out;
@@ -82,7 +81,7 @@ Result<CompareInputs> load_inputs(const CompareOptions& options) {
   auto arrival = load_arrival(options.arrival);
   if (!arrival) return arrival.error();
   inputs.arrival = *std::move(arrival);
-  auto cluster = load_cluster({options.cluster, options.node_rank, {options.catalogue}}, digest);
+  auto cluster = load_cluster(options.cluster, digest);
   if (!cluster) return cluster.error();
   inputs.cluster = *std::move(cluster);
   for (const std::string& path : options.traces) {
@@ -140,9 +139,7 @@ Result<int> run_compare(const CompareOptions& options) {
 
 VerbRun add_compare(CLI::App& app) {
   const auto options = std::make_shared<CompareOptions>();
-  app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")
-      ->type_name("FILE")
-      ->required();
+  add_cluster_options(app, options->cluster);
   app.add_option("--trace", options->traces, "Pod lists of one or more traces")->type_name("FILE")->required();
   app.add_option("--policies", options->policies, "Policies, joined by commas; 'mortise policies' lists them")
       ->type_name("NAMES")
@@ -151,9 +148,6 @@ VerbRun add_compare(CLI::App& app) {
   app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
       ->type_name("FORM")
       ->capture_default_str();
-  app.add_option("--catalogue", options->catalogue, "Folder of the machine catalogue")->type_name("DIR");
-  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line")
-      ->type_name("FILE");
   app.add_option("--threads", options->threads, "How many runs at a time; default: as many as there are cores")
       ->type_name("N");
   app.add_option("--shard", options->shard, "Do only part i of n of the runs")->type_name("i/n")->capture_default_str();

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "scheduler/base/clock.h"
+#include "sim/cluster_options.h"
 #include "sim/compare.h"
 #include "sim/files.h"
 #include "sim/inputs.h"
@@ -24,13 +25,11 @@ namespace mortise::sim {
 namespace {
 
 struct ReplayOptions {
-  std::string cluster;
+  ClusterArguments cluster;
   std::string trace;
   std::string policy;
   std::string seed = "42";
   std::string arrival = "inflate:1.3";
-  std::string catalogue;
-  std::string node_rank;
   std::string placements;
   std::string out;
   bool json = false;
@@ -50,13 +49,13 @@ Result<ReplayInputs> load_inputs(const ReplayOptions& options) {
   // Before the files are read: a misspelt name should not cost a minute.
   if (const Status status = check_policies({options.policy}); !status) return status.error();
   if (!options.placements.empty()) {
-    const std::string inputs[] = {options.cluster, options.trace, options.node_rank};
+    const std::string inputs[] = {options.cluster.cluster, options.trace, options.cluster.node_rank};
     if (const Status status = check_output(options.placements, inputs); !status) return status.error();
   }
   const Digest digest = options.out.empty() ? Digest::kNone : Digest::kTaken;
   auto arrival = load_arrival(options.arrival);
   if (!arrival) return arrival.error();
-  auto cluster = load_cluster({options.cluster, options.node_rank, {options.catalogue}}, digest);
+  auto cluster = load_cluster(options.cluster, digest);
   if (!cluster) return cluster.error();
   auto trace = load_trace(options.trace, digest);
   if (!trace) return trace.error();
@@ -118,9 +117,7 @@ Result<int> run_replay(const ReplayOptions& options) {
 
 VerbRun add_replay(CLI::App& app) {
   const auto options = std::make_shared<ReplayOptions>();
-  app.add_option("--cluster", options->cluster, "Node list: openb CSV, or a Kubernetes List as JSON or YAML")
-      ->type_name("FILE")
-      ->required();
+  add_cluster_options(app, options->cluster);
   app.add_option("--trace", options->trace, "Pod list of a trace")->type_name("FILE")->required();
   app.add_option("--policy", options->policy, "Placement policy; 'mortise policies' lists them")
       ->type_name("NAME")
@@ -131,9 +128,6 @@ VerbRun add_replay(CLI::App& app) {
   app.add_option("--arrival", options->arrival, fmt::format("Order of arrivals: {}", traces::arrival_forms()))
       ->type_name("FORM")
       ->capture_default_str();
-  app.add_option("--catalogue", options->catalogue, "Folder of the machine catalogue")->type_name("DIR");
-  app.add_option("--node-rank", options->node_rank, "File with the tie order: one 'node rank' a line")
-      ->type_name("FILE");
   app.add_option("--placements", options->placements, "Write where each pod went to this file")->type_name("FILE");
   app.add_option("--out", options->out, "Write the result into this folder too, where 'compare --out' finds it")
       ->type_name("DIR");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster_options.h"
 #include "sim/files.h"
 #include "sim/inputs.h"
 #include "sim/option_values.h"
@@ -44,8 +45,7 @@ Result<int> run_stat(const StatOptions& options) {
 struct SynthOptions {
   std::string like;
   std::string count;
-  std::string cluster;
-  std::string catalogue;
+  ClusterArguments cluster;
   std::string nodes;
   std::string cluster_out;
   std::string load = "0.85";
@@ -65,10 +65,10 @@ Result<std::uint64_t> parse_count(const std::string& text, std::string_view what
 
 Status check_files(const SynthOptions& options) {
   const bool has_nodes = !options.nodes.empty();
-  if (options.cluster.empty() != has_nodes || has_nodes != !options.cluster_out.empty()) {
-    return Error{"the trace needs a cluster to load; allowed: --cluster FILE, or --nodes N with --cluster-out FILE"};
+  if (options.cluster.cluster.empty() != has_nodes || has_nodes != !options.cluster_out.empty()) {
+    return Error{"the trace needs a cluster to load; allowed: --cluster, or --nodes N with --cluster-out FILE"};
   }
-  const std::string others[] = {options.cluster, options.cluster_out};
+  const std::string others[] = {options.cluster.cluster, options.cluster_out};
   if (const Status status = check_output(options.out, others); !status) return status.error();
   return ok_status();
 }
@@ -77,8 +77,8 @@ Status check_files(const SynthOptions& options) {
 Result<MilliGpu> find_or_make_cluster(const SynthOptions& options, const traces::SynthProfile& profile,
                                       std::uint64_t seed) {
   MilliGpu capacity = 0;
-  if (!options.cluster.empty()) {
-    const auto cluster = load_cluster({options.cluster, "", {options.catalogue}}, Digest::kNone);
+  if (!options.cluster.cluster.empty()) {
+    const auto cluster = load_cluster(options.cluster, Digest::kNone);
     if (!cluster) return cluster.error();
     for (const placement::NodeSpec& node : cluster->file.nodes) capacity += node.gpus * kWholeGpu;
     return capacity;
@@ -139,8 +139,7 @@ VerbRun add_synth(CLI::App& app) {
       ->type_name("NAME")
       ->required();
   app.add_option("--count", options->count, "How many pods, those without GPUs included")->type_name("N")->required();
-  app.add_option("--cluster", options->cluster, "The cluster to load: a node list")->type_name("FILE");
-  app.add_option("--catalogue", options->catalogue, "Folder of the machine catalogue")->type_name("DIR");
+  add_node_options(app, options->cluster);
   app.add_option("--nodes", options->nodes, "Make a cluster of so many nodes as well")->type_name("N");
   app.add_option("--cluster-out", options->cluster_out, "Write the made cluster to this file")->type_name("FILE");
   app.add_option("--load", options->load, "GPU time asked for, as a share of what the cluster has")

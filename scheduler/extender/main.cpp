@@ -61,7 +61,8 @@ std::string check_seed(const std::string& text) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--cluster", options.start.cluster,
-                 "Serve these nodes, without a cluster: openb node CSV, or a Kubernetes List (JSON, YAML)");
+                 "Serve these nodes, without an API server: openb node CSV, Kubernetes List (JSON, YAML), file of node pools, "
+                 "or machines of the catalogue as MACHINE:COUNT,...");
   CLI::Option* kubeconfig = app.add_option(
       "--kubeconfig", options.live.kubeconfig,
       "Serve the cluster of this file. Without it and --cluster: the cluster whose pod this program runs in");

@@ -126,9 +126,7 @@ void combine(Reading& reading, const Reading& more, std::string_view name) {
   fill(reading.node, more.node);
   reading.notes.insert(reading.notes.end(), more.notes.begin(), more.notes.end());
   Machine& machine = reading.machine;
-  fill(machine.kubelet.policy, more.machine.kubelet.policy);
-  fill(machine.kubelet.scope, more.machine.kubelet.scope);
-  fill(machine.kubelet.max_numa_nodes, more.machine.kubelet.max_numa_nodes);
+  machine.kubelet = machine.kubelet.or_else(more.machine.kubelet);
 
   Machine merged = machine;
   fill_numa(merged, more.machine);

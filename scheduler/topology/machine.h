@@ -106,6 +106,12 @@ struct KubeletFacts {
   std::optional<TopologyPolicy> policy;
   std::optional<TopologyScope> scope;
   std::optional<int> max_numa_nodes;
+
+  /// What this does not say, as `other` says it.
+  KubeletFacts or_else(const KubeletFacts& other) const {
+    return {policy ? policy : other.policy, scope ? scope : other.scope,
+            max_numa_nodes ? max_numa_nodes : other.max_numa_nodes};
+  }
   friend auto operator<=>(const KubeletFacts&, const KubeletFacts&) = default;
 };
 

@@ -24,22 +24,28 @@ struct BoundPod {
   std::optional<Nanoseconds> start = std::nullopt;  ///< status.startTime, since 1970; empty: not started
 };
 
+using Labels = std::map<std::string, std::string>;
+
 /// What a `--cluster` argument describes.
 struct ClusterFile {
   std::vector<placement::NodeSpec> nodes;
+  std::vector<Labels> labels;  ///< of each node
   std::vector<BoundPod> pods;
   std::vector<std::string> notes;      ///< what was skipped and why, one line each
   std::uint64_t catalogue_digest = 0;  ///< stands for the machine catalogue, where it was needed; else 0
 };
 
 struct ClusterOptions {
-  std::string catalogue;  ///< folder of the machine catalogue; empty: the one that came with the program
+  std::string catalogue = {};  ///< folder of the machine catalogue; empty: the one that came with the program
+  bool trace_models = false;   ///< GPU models of catalogue machines as traces spell them, not as node labels do
+  bool csv_topology = false;   ///< nodes of a CSV are the one catalogue machine of their GPU model and number
 };
 
-/// Reads an openb node CSV or a Kubernetes List (JSON or YAML; nodes, with their pods and NodeResourceTopology objects
-/// where it has them; a single Node, too), told apart by content. Errors name the file and, where there is one, the
-/// line.
-Result<ClusterFile> load_cluster_file(const std::string& path, const ClusterOptions& options = {});
+/// Reads what docs/clusters.md describes, told apart by content: an openb node CSV; a Kubernetes List (JSON or YAML;
+/// nodes, with their pods and NodeResourceTopology objects where it has them; a single Node, too); a file of node
+/// pools. If there is no such file, pools of catalogue machines as MACHINE:COUNT,... . Errors name the file and, where
+/// there is one, the line.
+Result<ClusterFile> load_cluster_file(const std::string& cluster, const ClusterOptions& options = {});
 
 /// Node name -> place in the tie order. From a file of `name rank` lines, each node once.
 using NodeRanks = std::map<std::string, std::uint64_t, std::less<>>;

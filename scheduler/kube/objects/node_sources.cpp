@@ -60,17 +60,14 @@ void fit_to_node(Reading& labels, const Node& node) {
   const auto node_cpus = capacity_of(node, "cpu");
   if (cpus > 0 && node_cpus && node_cpus->rounded_up() != cpus) {
     labels.notes.emplace_back("labels: the node has other CPUs than that machine; where they are is not known");
-    for (topology::NumaNode& numa : labels.machine.numa) numa.cpus.reset();
-    for (topology::Gpu& gpu : labels.machine.gpus) gpu.cpus.reset();
+    forget_cpus(labels.machine);
   }
   // Firmware and the Linux kernel keep some memory for themselves.
   const auto node_memory = capacity_of(node, "memory");
   if (memory > 0 && node_memory &&
       (node_memory->rounded_up() > memory || node_memory->rounded_up() < memory / 10 * 9)) {
     labels.notes.emplace_back("labels: the node has other memory than that machine; where it is is not known");
-    for (topology::NumaNode& numa : labels.machine.numa) {
-      if (!numa.memory_of_gpu) numa.memory.reset();
-    }
+    forget_memory(labels.machine);
   }
 }
 
@@ -120,19 +117,18 @@ void add_kubelet(NodeReading& result, const Node& node) {
   }
 }
 
-/// The first of these that says something.
-template <class T>
-std::optional<T> first_of(const std::optional<T>& a, const std::optional<T>& b, const std::optional<T>& c) {
-  return a ? a : b ? b : c;
-}
-
-topology::KubeletFacts combined_facts(const topology::KubeletFacts& a, const topology::KubeletFacts& b,
-                                      const topology::KubeletFacts& c) {
-  return {first_of(a.policy, b.policy, c.policy), first_of(a.scope, b.scope, c.scope),
-          first_of(a.max_numa_nodes, b.max_numa_nodes, c.max_numa_nodes)};
-}
-
 }  // namespace
+
+void forget_cpus(Machine& machine) {
+  for (topology::NumaNode& numa : machine.numa) numa.cpus.reset();
+  for (topology::Gpu& gpu : machine.gpus) gpu.cpus.reset();
+}
+
+void forget_memory(Machine& machine) {
+  for (topology::NumaNode& numa : machine.numa) {
+    if (!numa.memory_of_gpu) numa.memory.reset();
+  }
+}
 
 Result<NodeReading> read_node_sources(const Node* node, const topology::NodeTopologyReport* report,
                                       topology::LazyCatalogue& catalogue) {
@@ -153,7 +149,7 @@ Result<NodeReading> read_node_sources(const Node* node, const topology::NodeTopo
     result.reading.notes.push_back("annotation " + std::string(kKubeletAnnotation) + " and NodeResourceTopology say " +
                                    "different policies; the latter counts");
   }
-  facts = combined_facts(reported, result.kubelet.facts, facts);
+  facts = reported.or_else(result.kubelet.facts).or_else(facts);
   return result;
 }
 

@@ -25,4 +25,8 @@ struct NodeReading {
 Result<NodeReading> read_node_sources(const Node* node, const topology::NodeTopologyReport* report,
                                       topology::LazyCatalogue& catalogue);
 
+/// Leaves out which CPUs, or how much memory, the NUMA nodes have: those of a machine of the same kind may differ.
+void forget_cpus(topology::Machine& machine);
+void forget_memory(topology::Machine& machine);
+
 }  // namespace mortise::kube

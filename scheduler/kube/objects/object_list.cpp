@@ -131,6 +131,7 @@ Status ObjectList::add_node(const json& object, const std::string& where) {
     return Error{where + "node " + quote(node->name) + " appears twice; each name may appear once"};
   }
   note_gpu_count(*node, *spec, notes_);
+  cluster_.labels.push_back(node->labels);
   if (spec->gpus > 0) gpu_nodes_.emplace_back(cluster_.nodes.size(), *std::move(node));
   cluster_.nodes.push_back(*std::move(spec));
   return ok_status();

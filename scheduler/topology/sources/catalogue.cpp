@@ -17,7 +17,8 @@
 namespace mortise::topology {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKeys = {"name", "description", "topology", "products", "models"};
+constexpr std::array<std::string_view, 6> kKeys = {"name",     "description", "topology",
+                                                   "products", "models",      "trace_model"};
 
 Error at(const std::string& file, const YAML::Mark& mark, const std::string& what) {
   return Error{file + ":" + std::to_string(mark.line + 1) + ": " + what};
@@ -47,7 +48,7 @@ Result<CatalogueMachine> read_machine(const YAML::Node& root, const std::string&
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : std::string();
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       return at(file, entry.first.Mark(),
-                "unknown key " + quote(key) + "; known: name, description, topology, products, models");
+                "unknown key " + quote(key) + "; known: name, description, topology, products, models, trace_model");
     }
     if (!seen.insert(key).second) return at(file, entry.first.Mark(), "key " + quote(key) + " twice");
     if (key == "products" || key == "models") {
@@ -58,7 +59,10 @@ Result<CatalogueMachine> read_machine(const YAML::Node& root, const std::string&
     }
     auto text = text_of(entry.second, file, key);
     if (!text) return text.error();
-    (key == "name" ? machine.name : key == "description" ? machine.description : machine.topology) = *std::move(text);
+    (key == "name"          ? machine.name
+     : key == "description" ? machine.description
+     : key == "topology"    ? machine.topology
+                            : machine.trace_model) = *std::move(text);
   }
   for (const std::string_view key : {"name", "description", "topology"}) {
     if (!seen.contains(std::string(key))) return at(file, root.Mark(), "key " + std::string(key) + " is missing");

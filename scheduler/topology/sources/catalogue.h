@@ -20,6 +20,7 @@ struct CatalogueMachine {
   std::string topology;               ///< in the synthetic form
   std::vector<std::string> products;  ///< values of nvidia.com/gpu.product; with the number of GPUs they name it
   std::vector<std::string> models;    ///< beginnings of nvidia.com/gpu.machine (the vendor's product name)
+  std::string trace_model;            ///< how published traces spell the GPU model; empty: they have none of it
   Machine machine;
 };
 
