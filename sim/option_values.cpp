@@ -33,6 +33,12 @@ Result<std::uint64_t> parse_number(std::string_view text, std::string_view what)
       fmt::format("{} '{}' is not a number; allowed: a whole number from 0 to 18446744073709551615", what, text)};
 }
 
+Result<std::uint64_t> parse_count(std::string_view text, std::string_view what, std::uint64_t max) {
+  const auto count = whole_number(text);
+  if (count && *count >= 1 && *count <= max) return *count;
+  return Error{fmt::format("{} '{}' is out of range; allowed: a whole number from 1 to {}", what, text, max)};
+}
+
 Result<double> parse_positive(std::string_view text, std::string_view what, double max) {
   double value = 0;
   const char* end = text.data() + text.size();

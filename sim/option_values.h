@@ -12,6 +12,9 @@ namespace mortise::sim {
 /// A whole number without sign; `what` names it in the error.
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view what);
 
+/// A whole number from 1 to `max`.
+Result<std::uint64_t> parse_count(std::string_view text, std::string_view what, std::uint64_t max);
+
 /// A plain decimal number above 0 and up to `max`.
 Result<double> parse_positive(std::string_view text, std::string_view what, double max);
 

@@ -49,11 +49,8 @@ struct CompareInputs {
 
 Result<std::size_t> parse_threads(const std::string& text) {
   if (text.empty()) return std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  const auto threads = parse_number(text, "--threads");
+  const auto threads = parse_count(text, "--threads", kMaxThreads);
   if (!threads) return threads.error();
-  if (*threads < 1 || *threads > kMaxThreads) {
-    return Error{fmt::format("--threads '{}' is out of range; allowed: 1 to {}", text, kMaxThreads)};
-  }
   return static_cast<std::size_t>(*threads);
 }
 

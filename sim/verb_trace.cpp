@@ -54,15 +54,6 @@ struct SynthOptions {
   bool json = false;
 };
 
-Result<std::uint64_t> parse_count(const std::string& text, std::string_view what, std::uint64_t max) {
-  const auto count = parse_number(text, what);
-  if (!count) return count.error();
-  if (*count < 1 || *count > max) {
-    return Error{fmt::format("{} '{}' is out of range; allowed: 1 to {}", what, text, max)};
-  }
-  return count;
-}
-
 Status check_files(const SynthOptions& options) {
   const bool has_nodes = !options.nodes.empty();
   if (options.cluster.cluster.empty() != has_nodes || has_nodes != !options.cluster_out.empty()) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <sstream>
 
 namespace mortise::sim {
 
@@ -46,6 +47,14 @@ int run_verb(const CLI::App& app, const std::map<const CLI::App*, VerbRun>& runs
   return outcome ? *outcome : report_error(outcome.message());
 }
 
+/// Help and version are "errors" with code 0; only those print to stdout.
+int print_asked(const CLI::App& app, const CLI::ParseError& asked) {
+  std::ostringstream text;
+  app.exit(asked, text, text);
+  const Status printed = print(text.str());
+  return printed ? kExitDone : report_error(printed.message());
+}
+
 int parse_and_run(int argc, const char* const* argv) {
   CLI::App app("Replays cluster traces through Mortise's placement core and measures the result", "mortise");
   app.set_version_flag("--version", "mortise " MORTISE_VERSION);
@@ -64,8 +73,7 @@ int parse_and_run(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // Help and version are "errors" with code 0; only those print to stdout.
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) return print_asked(app, error);
     const std::string command = command_of(app);
     return report_error(fmt::format("{}; see '{} --help'", error.what(), command));
   }

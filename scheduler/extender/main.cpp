@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,12 +52,16 @@ std::string policy_help() {
   return text;
 }
 
-/// CLI11 wraps negative and too large numbers around; a seed must be what was written.
-std::string check_seed(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status == std::errc{} && end == text.data() + text.size()) return {};
-  return "'" + text + "'; allowed: a whole number from 0 to 18446744073709551615";
+/// CLI11 wraps negative and too large numbers around; a number must be what was written.
+CLI::Validator whole_number(std::uint64_t min, std::uint64_t max) {
+  const auto check = [=](const std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool read = status == std::errc{} && end == text.data() + text.size();
+    if (read && value >= min && value <= max) return {};
+    return "'" + text + "'; allowed: a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+  };
+  return {check, "N"};
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -72,7 +77,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
   app.add_option("--seed", options.start.seed, "Of ranks and random choices")
-      ->check(CLI::Validator(check_seed, "UINT64"))
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   app.add_option("--node-rank", options.start.node_rank, "File of `name rank` lines: the tie order of the nodes");
   app.add_option("--typical", options.start.typical, "Trace whose pods are typical; default: a generated one");
@@ -82,17 +87,17 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_flag("--allow-bind", options.allow_bind, "Serve bind on addresses other than loopback, too");
   app.add_option("--max-request-mib", options.max_request_mib, "Larger requests are refused")
-      ->check(CLI::Range(1, 2048))
+      ->check(whole_number(1, 2048))
       ->capture_default_str();
   app.add_option("--max-connections", options.max_connections, "Of kube-scheduler at once; more are answered 503")
-      ->check(CLI::Range(1, 32768))
+      ->check(whole_number(1, 32768))
       ->capture_default_str();
   app.add_option("--max-verbs", options.max_verbs,
                  "Filters and prioritizes worked on at once; others wait, at most 1 s. 0: twice the processors")
-      ->check(CLI::Range(0, 4096))
+      ->check(whole_number(0, 4096))
       ->capture_default_str();
   app.add_option("--shutdown-grace", options.shutdown_grace, "Seconds that running requests may take at the end")
-      ->check(CLI::Range(0, 3600))
+      ->check(whole_number(0, 3600))
       ->capture_default_str();
   CLI::Option* cert = app.add_option("--tls-cert", options.tls.certificate, "PEM certificate: --listen speaks HTTPS");
   CLI::Option* key = app.add_option("--tls-key", options.tls.key, "Its PEM key");
@@ -245,8 +250,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
+    const bool written = std::fputs(app.help().c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    return written ? 0 : refuse("cannot write to standard output");
   } catch (const CLI::ParseError& error) {
     return refuse(std::string(error.what()) + " (see --help)");
   }

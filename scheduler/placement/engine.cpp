@@ -130,6 +130,10 @@ Result<AllocationId> Engine::commit(const PodRequest& pod, const Placed& placed,
   return impl_->cluster.apply(impl_->cluster.intern(pod), placed.node, placed.devices, knowledge);
 }
 
+std::optional<topology::Objective> Engine::device_objective() const {
+  return impl_->policy->device_objective();
+}
+
 std::array<std::int64_t, kReasonCount> Engine::reasons(const PodRequest& pod) {
   return impl_->index_of(impl_->cluster.intern(pod)).nodes_by_reason();
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,9 @@ class Engine {
   /// Makes a planned placement real; an error means the plan is stale and nothing changed. `knowledge` says whether the
   /// pod has the planned devices, or what kubelet may have chosen instead.
   Result<AllocationId> commit(const PodRequest& pod, const Placed& placed, Knowledge knowledge = Knowledge::kExact);
+
+  /// By what the policy chooses whole GPUs on a node; see ClusterState::choose_devices.
+  std::optional<topology::Objective> device_objective() const;
 
   /// How many nodes give each reason, indexed by Reason; kNone counts the nodes that fit.
   std::array<std::int64_t, kReasonCount> reasons(const PodRequest& pod);

@@ -24,7 +24,7 @@ using testing::StartsWith;
 /// mortise-extender as a child process.
 class Process {
  public:
-  explicit Process(std::vector<std::string> arguments) {
+  explicit Process(std::vector<std::string> arguments, const char* out_file = nullptr) {
     arguments.insert(arguments.begin(), MORTISE_BINARY_DIR "/mortise-extender");
     int out[2];
     int err[2];
@@ -32,7 +32,7 @@ class Process {
     EXPECT_EQ(pipe2(err, O_CLOEXEC), 0);
     pid_ = fork();
     if (pid_ == 0) {
-      dup2(out[1], STDOUT_FILENO);
+      dup2(out_file != nullptr ? open(out_file, O_WRONLY | O_CLOEXEC) : out[1], STDOUT_FILENO);
       dup2(err[1], STDERR_FILENO);
       std::vector<char*> argv;
       for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -162,6 +162,10 @@ TEST(ExtenderProcess, ABadCommandLineOrFileIsOneLineAndExitCode2) {
       {{"--cluster", good, "--tls-cert", "/no/cert", "--tls-key", "/no/key"}, "--tls-cert /no/cert: "},
       {{"--cluster", good, "--no-such-flag"}, "--no-such-flag"},
       {{"--cluster", good, "--seed", "x"}, "--seed"},
+      {{"--cluster", good, "--seed", "-1"}, "--seed: '-1'; allowed: a whole number from 0 to 18446744073709551615"},
+      {{"--cluster", good, "--max-verbs", "-1"}, "--max-verbs: '-1'; allowed: a whole number from 0 to 4096"},
+      {{"--cluster", good, "--max-connections", "1.5"}, "allowed: a whole number from 1 to 32768"},
+      {{"--cluster", good, "--shutdown-grace", "99999999999999999999"}, "allowed: a whole number from 0 to 3600"},
   };
   for (const auto& [arguments, expected] : cases) {
     Process process(arguments);
@@ -200,6 +204,13 @@ TEST(ExtenderProcess, HelpNamesFlagsAndPolicies) {
   EXPECT_THAT(text, HasSubstr("--cluster"));
   EXPECT_THAT(text, HasSubstr("gpu-packing"));
   EXPECT_EQ(process.wait(), 0);
+}
+
+TEST(ExtenderProcess, HelpThatCannotBeWrittenIsAnError) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  Process process({"--help"}, "/dev/full");
+  EXPECT_EQ(process.rest_of_err(), "mortise-extender: cannot write to standard output\n");
+  EXPECT_EQ(process.wait(), 2);
 }
 
 }  // namespace

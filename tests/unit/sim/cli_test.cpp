@@ -122,6 +122,10 @@ TEST_F(CommandLine, BadOptionValuesAreRefused) {
   expect_refused(std::string(kCompare) + "--policies fgd,fgd --seeds 1", "'fgd' is named twice");
   expect_refused(std::string(kCompare) + "--policies fgd --seeds 51..42", "runs backwards");
   expect_refused(std::string(kCompare) + "--policies fgd --seeds 1 --threads 0", "--threads '0' is out of range");
+  expect_refused(std::string(kCompare) + "--policies fgd --seeds 1 --threads -1",
+                 "allowed: a whole number from 1 to 1024");
+  expect_refused("trace synth --like openb --cluster nodes.csv --out t.csv --count -1",
+                 "allowed: a whole number from 1 to 50000000");
   expect_refused(std::string(kCompare) + "--policies fgd --seeds 1 --shard 3/2", "--shard '3/2'");
   expect_refused("compare --cluster nodes.csv --trace pods.csv pods.csv --policies fgd --seeds 1", "named 'pods'");
 }
@@ -192,9 +196,11 @@ TEST_F(CommandLine, OutputsThatCannotBeWrittenAreRefused) {
   expect_refused("trace synth --like openb --count 10 --cluster nodes.csv --out absent/t.csv", "absent/t.csv");
   expect_refused("trace synth --like openb --count 10 --cluster nodes.csv --out nodes.csv", "input and as output");
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  const Ran ran = run("policies", "/dev/full");
-  EXPECT_EQ(ran.code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("cannot write to standard output"));
+  for (const char* command : {"policies", "--help", "replay --help", "--version"}) {
+    const Ran ran = run(command, "/dev/full");
+    EXPECT_EQ(ran.code, 2) << command;
+    EXPECT_THAT(ran.err, HasSubstr("cannot write to standard output"));
+  }
 }
 
 TEST_F(CommandLine, ReplayJsonIsOneDocumentWithTheAgreedFields) {

@@ -52,6 +52,17 @@ TEST(Names, AreSplitAtCommas) {
   EXPECT_THAT(parse_names("fgd,fgd", "--policies").message(), HasSubstr("'fgd' is named twice"));
 }
 
+TEST(Counts, WhatIsNoCountIsRefusedWithTheRange) {
+  EXPECT_EQ(*parse_count("1", "--threads", 1024), 1U);
+  EXPECT_EQ(*parse_count("1024", "--threads", 1024), 1024U);
+  for (const char* text : {"", "-1", "0", "1025", "1.5", "x", "99999999999999999999"}) {
+    const auto count = parse_count(text, "--threads", 1024);
+    ASSERT_FALSE(count) << text;
+    EXPECT_EQ(count.message(),
+              "--threads '" + std::string(text) + "' is out of range; allowed: a whole number from 1 to 1024");
+  }
+}
+
 TEST(Numbers, AreWholeAndWithoutSign) {
   EXPECT_EQ(*parse_number("0", "--seed"), 0U);
   for (const char* text : {"", "-1", "+1", "1e3", "4x", " 4"}) {
