@@ -139,7 +139,7 @@ DeviceSet NodeInsides::choose(const Machine& machine, const NodeState& state, co
   }
   const GpuMask free = node->all_gpus() & ~held_gpus(state);
   const GpuMask fallback = first_free(free, pod.gpus);
-  if (pod.gpus == 0 || pod.alignment == AlignmentId{}) return device_set(fallback);
+  if (pod.gpus == 0 || pod.alignment == AlignmentId{} || is_foreign(pod)) return device_set(fallback);
   const PodAlignment& alignment = alignments_.at(pod.alignment);
   const bool plain = !node->managed() && !alignment.wants_guarantee() && alignment.ask.containers.size() == 1;
   GpuMask wished = fallback;

@@ -169,7 +169,9 @@ std::optional<Eviction> Search::run() {
   if (node_reason(cluster_, question_.node, question_.pod) == Reason::kNone) return Eviction{};
   collect();
   const NodeState roomiest = without(pods_);
-  if (!enough(roomiest) || is_unresolvable(reason_without(pods_))) return std::nullopt;
+  // What the topology says of the empty node decides nothing: among fewer free GPUs the plugin may have to take those
+  // that the pod wants.
+  if (!enough(roomiest)) return std::nullopt;
   seed();
   const NodeState now = cluster_.state_of(question_.node);  // a copy: trials make the table of states grow
   extend(now, roomiest, 0);

@@ -13,7 +13,7 @@ namespace {
 
 void expect_golden(const std::string& policy, const std::string& golden_file) {
   const std::string source = MORTISE_SOURCE_DIR;
-  const auto cluster = load_cluster({source + "/config/clusters/sample-nodes.csv", "", {}}, Digest::kNone);
+  const auto cluster = load_cluster({.cluster = source + "/config/clusters/sample-nodes.csv"}, Digest::kNone);
   ASSERT_TRUE(cluster) << cluster.message();
   const auto trace = load_trace(source + "/traces/samples/sample-pods.csv", Digest::kNone);
   ASSERT_TRUE(trace) << trace.message();

@@ -81,8 +81,9 @@ class Study : public testing::Test {
     const auto golden = [&](const char* what) {
       return (shared_ / "golden" / fmt::format("{}_{}_seed{}.txt", what, trace, seed)).string();
     };
-    const auto cluster =
-        load_cluster({shared_ / "traces/openb/openb_node_list_gpu_node.csv", golden("noderank"), {}}, Digest::kNone);
+    const auto cluster = load_cluster(
+        {.cluster = shared_ / "traces/openb/openb_node_list_gpu_node.csv", .node_rank = golden("noderank")},
+        Digest::kNone);
     if (!cluster) return cluster.error();
     const auto input = load_trace(shared_ / fmt::format("traces/openb/openb_pod_list_{}.csv", trace), Digest::kNone);
     if (!input) return input.error();

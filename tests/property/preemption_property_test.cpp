@@ -42,6 +42,7 @@ PodRequest any_pod(int serial, bool asks) {
   ask.memory = below(12) * kGiB;
   ask.gpus = below(6) == 0 ? 0 : 1 + below(asks ? 4 : 2);
   if (ask.gpus == 1 && below(3) == 0) ask.gpu_milli = 250 * (1 + below(3));
+  ask.kubelet_gpus = ask.gpus > 0 && ask.gpu_milli == kWholeGpu;
   RC_ASSERT(placement::count_containers({&ask, 1}, pod).ok());
   pod.qos = below(3) == 0 ? topology::QosClass::kBurstable : topology::QosClass::kGuaranteed;
   if (below(asks ? 2 : 6) == 0) pod.topology_policy = static_cast<TopologyPolicy>(below(4));

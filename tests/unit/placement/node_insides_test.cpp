@@ -215,6 +215,7 @@ TEST_F(NodeInsidesTest, WhatKubeletDoesNotHandOutIsNotAligned) {
   PodRequest request = pod(1, 12'000);
   request.asks = {{"a", ContainerKind::kApp, 12'000, kGiB, 1, kWholeGpu, false}};  // 1000 thousandths of a GPU
   EXPECT_EQ(reason(node, request), Reason::kNone);
+  EXPECT_EQ(choice(node, request), devices({0}));
   request.asks[0].kubelet_gpus = true;
   EXPECT_EQ(reason(node, request), Reason::kTopologyNever);
 }
