@@ -4,6 +4,7 @@ import collections
 import os
 
 from lib import objects
+from lib.live import killed_while_binding, live_binding, refused_by_kubelet
 from lib.live_api import live_api
 from lib.procs import E2EError
 from lib.stage import Stage
@@ -165,4 +166,7 @@ SCENARIOS = {
     "non-gpu-pod": non_gpu_pod,
     "preemption-frees-what-is-needed": preemption_frees_what_is_needed,
     "live-api": live_api,
+    "live-binding": live_binding,
+    "killed-while-binding": killed_while_binding,
+    "refused-by-kubelet": refused_by_kubelet,
 }

@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import re
 import ssl
 
 from lib import objects
@@ -101,22 +100,39 @@ class Stage:
             return None
         return wait_for(f"pod {name} to be refused", refused, timeout)
 
+    def metrics(self):
+        """The extender's metrics as text."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=10)
+        try:
+            connection.request("GET", "/metrics")
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
+
     def _spawn(self, name, argv):
         return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)
 
+    def kill_extender(self):
+        """kill -9, and a new one on the same ports. kube-scheduler's calls fail meanwhile."""
+        self.extender.popen.kill()
+        self.extender.popen.wait()
+        self._spawn_extender()
+
     def _start_extender(self):
-        port, self.admin_port = free_ports(2)
+        self._extender_port, self.admin_port = free_ports(2)
+        self._spawn_extender()
+        self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl")
+
+    def _spawn_extender(self):
         source = ["--cluster", self.extender_cluster]
         if self._live:
             source = ["--kubeconfig", self.env.plane.kubeconfig("extender", "e2e-extender", "system:masters")]
         self.extender = self._spawn("extender", [
             self.env.extender_binary, *source,
-            "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{self.admin_port}", *self._extender_args])
-        line = re.compile(r"^listening on \S+:(\d+)$", re.MULTILINE)
-        ready = self.extender.wait_ready(lambda: line.search(self.extender.log_text()), timeout=30)
+            "--listen", f"127.0.0.1:{self._extender_port}", "--admin", f"127.0.0.1:{self.admin_port}", *self._extender_args])
+        self.extender.wait_ready(lambda: "listening on" in self.extender.log_text(), timeout=30)
         self.extender.wait_ready(lambda: http_ok(
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
-        self.recorder = Recorder(int(ready.group(1)), self.extender.log[:-len(".log")] + ".exchanges.jsonl")
 
     def _start_scheduler(self):
         kubeconfig = self.env.scheduler_kubeconfig
