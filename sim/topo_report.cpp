@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "scheduler/base/quote.h"
 #include "scheduler/topology/machine_json.h"
 #include "scheduler/topology/pcie_tree.h"
 #include "scheduler/topology/sources/synthetic.h"
@@ -76,8 +77,9 @@ std::string gpu_table(const NodeGraph& graph) {
   Rows rows = {{"GPU", "model", "NUMA", "CPUs", "nearest NICs"}};
   for (int i = 0; i < graph.gpu_count(); ++i) {
     const topology::Gpu& gpu = graph.gpu(i);
-    rows.push_back({std::to_string(gpu.index), or_dash(gpu.model), or_dash(fmt::format("{}", fmt::join(gpu.numa, ","))),
-                    gpu.cpus ? or_dash(to_text(*gpu.cpus)) : "-", nearest_text(graph, i)});
+    rows.push_back({std::to_string(gpu.index), or_dash(one_line(gpu.model)),
+                    or_dash(fmt::format("{}", fmt::join(gpu.numa, ","))), gpu.cpus ? or_dash(to_text(*gpu.cpus)) : "-",
+                    nearest_text(graph, i)});
   }
   return align_columns(rows, {true, false, true, false, false});
 }

@@ -105,7 +105,11 @@ VerbRun add_topo(CLI::App& app) {
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(best);
-  app.add_option("--draw", options->draw, "Draw the machine as SVG")->type_name("FILE");
+  app.add_option("--draw", options->draw, "Draw the machine as SVG")
+      ->type_name("FILE")
+      ->check([](const std::string& file) {
+        return file.empty() ? "the name of a file must not be empty" : std::string();
+      });
   app.add_flag("--json", options->json, "One JSON document on stdout");
   app.add_flag("--annotate", options->annotate, "Print the value for the node annotation mortise.dev/topology");
   return [options]() -> Result<int> { return run_topo(*options); };
