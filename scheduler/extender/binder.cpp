@@ -31,6 +31,9 @@ BindResult ApiBinder::bind(const kube::Binding& binding) {
   bool in_flight = false;  // a request of ours may have been carried out, or still be
   std::string last;
   for (int attempt = 0; attempt < kMaxAttempts && !stop_.stop_requested(); ++attempt) {
+    if (const std::string why = why_not_ ? why_not_() : std::string(); !why.empty()) {
+      return {in_flight ? State::kUnknown : State::kNotBound, "not the leader: " + why};
+    }
     const kube::Done done = kube::bind_pod(client_, binding, {.timeout = {}, .stop = stop_});
     last = done.detail;
     switch (done.outcome) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "scheduler/kube/client/api_client.h"
 #include "scheduler/kube/client/bind_pod.h"
@@ -32,15 +34,19 @@ class ApiBinder final : public Binder {
  public:
   static constexpr int kMaxAttempts = 3;
 
+  /// Asked before each Binding is sent; empty: it may be.
+  using WhyNot = std::function<std::string()>;
+
   /// All must outlive it.
-  ApiBinder(kube::ApiClient& client, kube::Waiter& waiter, std::stop_token stop)
-      : client_(client), waiter_(waiter), stop_(std::move(stop)) {}
+  ApiBinder(kube::ApiClient& client, kube::Waiter& waiter, std::stop_token stop, WhyNot why_not = {})
+      : client_(client), waiter_(waiter), stop_(std::move(stop)), why_not_(std::move(why_not)) {}
   BindResult bind(const kube::Binding& binding) override;
 
  private:
   kube::ApiClient& client_;
   kube::Waiter& waiter_;
   std::stop_token stop_;
+  WhyNot why_not_;
 };
 
 }  // namespace mortise::extender

@@ -1,7 +1,10 @@
 #include "scheduler/extender/live.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+
+#include "scheduler/base/quote.h"
 
 namespace mortise::extender {
 
@@ -25,7 +28,17 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
   if (!client.ok()) return client.error();
   std::unique_ptr<Live> live(new Live(options, cluster, bookings, clock));
   live->client_ = *std::move(client);
-  live->binder_.emplace(*live->client_, live->waiter_, live->stop_.get_token());
+  if (!options.lease.empty()) {
+    const std::size_t slash = options.lease.find('/');
+    if (slash == 0 || slash == std::string::npos || options.lease.find('/', slash + 1) != std::string::npos ||
+        slash + 1 == options.lease.size()) {
+      return Error{"--lease " + quote(options.lease) + " is not NAMESPACE/NAME"};
+    }
+    live->lease_.emplace(*live->client_, options.lease.substr(0, slash), options.lease.substr(slash + 1));
+    live->leadership_.emplace(*live->lease_, options.identity, clock);
+  }
+  live->binder_.emplace(*live->client_, live->waiter_, live->stop_.get_token(),
+                        [live = live.get()] { return live->why_not_leader(); });
   return live;
 }
 
@@ -35,6 +48,15 @@ Handlers::Waiting Live::waiting() {
 
 void Live::start(std::mutex& mutex) {
   mutex_ = &mutex;
+  if (leadership_) {
+    elects_ = std::jthread([this](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        leadership_->step(std::chrono::system_clock::now());
+        waiter_.wait(Leadership::kEvery, stop);
+      }
+      leadership_->resign(std::chrono::system_clock::now());
+    });
+  }
   cluster_.emplace(*client_, feed_, mutex, clock_, waiter_, options_.seed);
 }
 
@@ -52,6 +74,8 @@ std::vector<std::string> Live::new_notes() {
 
 void Live::stop() {
   stop_.request_stop();
+  elects_.request_stop();
+  if (elects_.joinable()) elects_.join();
   if (cluster_) cluster_->stop();
 }
 

@@ -6,10 +6,12 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/handlers.h"
+#include "scheduler/extender/leadership.h"
 #include "scheduler/extender/live_cluster.h"
 #include "scheduler/extender/state_feed.h"
 #include "scheduler/kube/client/api_client.h"
@@ -22,6 +24,8 @@ struct LiveOptions {
   std::string context;     ///< of the file; empty: its current one
   std::string catalogue;   ///< folder of the machine catalogue; empty: the one that came with the program
   std::uint64_t seed = 1;
+  std::string lease;     ///< NAMESPACE/NAME; empty: there are no other replicas
+  std::string identity;  ///< of this replica
 };
 
 /// The parts that stand between an API server and the cluster state.
@@ -46,6 +50,9 @@ class Live {
   std::string waiting_for() const;
   /// What objects could not be understood since the last call, one line each. Takes the mutex.
   std::vector<std::string> new_notes();
+  /// Why another replica answers, or may; empty: this one does. Any thread may ask.
+  std::string why_not_leader() const { return leadership_ ? leadership_->why_not() : std::string(); }
+
   /// Ends watches and Bindings on their way.
   void stop();
 
@@ -59,6 +66,9 @@ class Live {
   kube::SleepingWaiter waiter_;
   topology::LazyCatalogue catalogue_;
   StateFeed feed_;
+  std::optional<ApiLeaseStore> lease_;
+  std::optional<Leadership> leadership_;
+  std::jthread elects_;
   std::optional<ApiBinder> binder_;
   std::mutex* mutex_ = nullptr;
   std::size_t notes_told_ = 0;

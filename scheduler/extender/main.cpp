@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
@@ -7,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -76,6 +79,9 @@ void add_options(CLI::App& app, Options& options) {
   kubeconfig->excludes(app.get_option("--cluster"));
   app.add_option("--context", options.live.context, "Context of the kubeconfig; default: its current one")
       ->needs(kubeconfig);
+  app.add_option("--lease", options.live.lease,
+                 "NAMESPACE/NAME of a Lease: of several replicas, only the one that holds it answers")
+      ->excludes(app.get_option("--cluster"));
   app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
   app.add_option("--seed", options.start.seed, "Of ranks and random choices")
@@ -175,10 +181,19 @@ void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* li
   }
 }
 
+/// Different for every process that ever was: a name, and what no two of one name share.
+std::string replica_name() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  std::random_device draw;
+  return std::string(host) + "_" + std::to_string(getpid()) + "_" + std::to_string(draw());
+}
+
 Result<std::unique_ptr<Live>> prepare_live(const Options& options, LoadedCluster& cluster, const Clock& clock) {
   LiveOptions live = options.live;
   live.catalogue = options.start.catalogue;
   live.seed = options.start.seed;
+  live.identity = replica_name();
   Result<std::unique_ptr<Live>> prepared = Live::prepare(live, *cluster.state, *cluster.bookings, clock);
   if (prepared.ok() || !options.live.kubeconfig.empty()) return prepared;
   return Error{"no --cluster and no --kubeconfig, and " + prepared.message()};
@@ -191,6 +206,16 @@ sigset_t block_signals() {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+/// A file is read whole before anything is served, and nobody else serves it.
+void expect(const Live* live, Readiness& readiness) {
+  if (live != nullptr) {
+    readiness.ask_leader([live] { return live->why_not_leader(); });
+  } else {
+    readiness.set_met(Readiness::Condition::kSynced);
+    readiness.set_met(Readiness::Condition::kLeader);
+  }
 }
 
 int serve(const Options& options) {
@@ -221,10 +246,8 @@ int serve(const Options& options) {
                     live ? live->waiting() : Handlers::Waiting());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr);
 
-  // A file is read whole before anything is served, and nobody else serves it.
   Readiness readiness;
-  if (!live) readiness.set_met(Readiness::Condition::kSynced);
-  readiness.set_met(Readiness::Condition::kLeader);
+  expect(live.get(), readiness);
 
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
                                      .max_connections = options.max_connections,

@@ -23,6 +23,11 @@ void Readiness::set_unmet(Condition condition, std::string why) {
   unmet_[static_cast<std::size_t>(condition)] = std::move(why);
 }
 
+void Readiness::ask_leader(std::function<std::string()> why_not) {
+  const std::lock_guard lock(mutex_);
+  leader_why_not_ = std::move(why_not);
+}
+
 std::string Readiness::report() const {
   return report_first(kCount);
 }
@@ -37,7 +42,9 @@ std::string Readiness::report_first(std::size_t count) const {
   const std::lock_guard lock(mutex_);
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!unmet_[i].empty()) text += std::string(kNames[i]) + ": " + unmet_[i] + "\n";
+    const bool asks = i == static_cast<std::size_t>(Condition::kLeader) && leader_why_not_;
+    const std::string why = asks ? leader_why_not_() : unmet_[i];
+    if (!why.empty()) text += std::string(kNames[i]) + ": " + why + "\n";
   }
   return text;
 }

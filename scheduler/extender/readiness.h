@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -23,6 +24,9 @@ class Readiness {
   /// `why` is one line for a person, and must not be empty.
   void set_unmet(Condition condition, std::string why);
 
+  /// The condition is whatever `why_not` says at that moment (empty: met). It must be thread-safe, and outlive this.
+  void ask_leader(std::function<std::string()> why_not);
+
   /// `NAME: why` of every condition that is not met, a line each; empty: ready.
   std::string report() const;
   /// Why the verbs cannot be answered; empty: they can, be it for the last time.
@@ -34,6 +38,7 @@ class Readiness {
 
   mutable std::mutex mutex_;
   std::array<std::string, kCount> unmet_;  // why; empty: met
+  std::function<std::string()> leader_why_not_;
 };
 
 }  // namespace mortise::extender

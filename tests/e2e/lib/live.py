@@ -7,7 +7,7 @@ import random
 import time
 
 from lib import objects
-from lib.procs import E2EError, wait_for
+from lib.procs import E2EError, free_ports, wait_for
 from lib.stage import PODS, Stage
 
 ASSIGNED = "mortise.dev/assigned-devices"
@@ -116,3 +116,28 @@ def refused_by_kubelet(env):
         stage.wait_bound("single")
         check(not stage.pod("pair")["spec"].get("nodeName"), "the pod was bound where kubelet refuses it")
         return condition["message"].split(": ", 1)[-1][:90]
+
+
+def one_leader(env):
+    """Of two replicas one answers; when it is killed the other does, and not before the lease has run out."""
+    lease = ("--lease", "default/mortise-extender")
+    with Stage(env, dgx_nodes(env, "lead", 2), live=True, extender_args=lease, extender_entry=BINDS) as stage:
+        stage.create(objects.pod("first", 2))
+        stage.wait_bound("first")
+        ports = free_ports(2)
+        second = stage.spawn_replica(*ports)
+        try:
+            why = wait_for("the second to say who leads", lambda: "leads" in stage.readyz(ports[1])[1] and stage.readyz(ports[1]))
+            check(why[0] == 503, f"the second replica's /readyz is {why[0]}: {why[1]!r}")
+            answer = stage.ask(ports[0], "/filter", {"NodeNames": ["lead-00"], "Pod": objects.pod("x", 1)})
+            check("not ready" in answer.get("Error", ""), f"the second replica answers {answer}")
+            stage.extender.popen.kill()
+            killed = time.monotonic()
+            wait_for("the second replica to lead", lambda: stage.readyz(ports[1])[0] == 200, 40)
+            waited = time.monotonic() - killed
+            # The lease was renewed at most 2 s before, and holds for 15 s from then on.
+            check(waited > 10, f"the second replica leads {waited:.1f} s after the first was killed")
+            return f"the second replica took over after {waited:.1f} s"
+        finally:
+            second.stop()
+            stage.extender = None

@@ -4,7 +4,7 @@ import collections
 import os
 
 from lib import objects
-from lib.live import killed_while_binding, live_binding, refused_by_kubelet
+from lib.live import killed_while_binding, live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
 from lib.procs import E2EError
 from lib.stage import Stage
@@ -169,4 +169,5 @@ SCENARIOS = {
     "live-binding": live_binding,
     "killed-while-binding": killed_while_binding,
     "refused-by-kubelet": refused_by_kubelet,
+    "one-leader": one_leader,
 }

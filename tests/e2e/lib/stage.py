@@ -100,14 +100,32 @@ class Stage:
             return None
         return wait_for(f"pod {name} to be refused", refused, timeout)
 
-    def metrics(self):
-        """The extender's metrics as text."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=10)
+    def spawn_replica(self, port, admin_port):
+        """A second extender with the same arguments."""
+        replica = self._spawn("replica", [*self.extender.popen.args[:3], "--listen", f"127.0.0.1:{port}",
+                                          "--admin", f"127.0.0.1:{admin_port}", *self._extender_args])
+        replica.wait_ready(lambda: "listening on" in replica.log_text(), timeout=30)
+        return replica
+
+    def readyz(self, admin_port):
+        """Status and text of an extender's /readyz."""
+        return self._http(admin_port, "GET", "/readyz")
+
+    def ask(self, port, path, document):
+        return json.loads(self._http(port, "POST", path, json.dumps(document))[1])
+
+    def _http(self, port, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         try:
-            connection.request("GET", "/metrics")
-            return connection.getresponse().read().decode()
+            connection.request(method, path, body)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
         finally:
             connection.close()
+
+    def metrics(self):
+        """The extender's metrics as text."""
+        return self._http(self.admin_port, "GET", "/metrics")[1]
 
     def _spawn(self, name, argv):
         return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)

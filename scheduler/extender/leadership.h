@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "scheduler/base/clock.h"
+#include "scheduler/kube/client/lease.h"
+
+namespace mortise::extender {
+
+/// Where the lease is kept.
+class LeaseStore {
+ public:
+  virtual ~LeaseStore() = default;
+  virtual kube::Answer<kube::Lease> read() = 0;
+  virtual kube::Answer<kube::Lease> create(const kube::Lease& lease) = 0;
+  virtual kube::Answer<kube::Lease> update(const kube::Lease& lease) = 0;
+};
+
+class ApiLeaseStore final : public LeaseStore {
+ public:
+  ApiLeaseStore(kube::ApiClient& client, std::string ns, std::string name)
+      : client_(client), ns_(std::move(ns)), name_(std::move(name)) {}
+  kube::Answer<kube::Lease> read() override;
+  kube::Answer<kube::Lease> create(const kube::Lease& lease) override;
+  kube::Answer<kube::Lease> update(const kube::Lease& lease) override;
+
+ private:
+  kube::ApiClient& client_;
+  std::string ns_;
+  std::string name_;
+};
+
+/// Which of several replicas answers: the one that holds a coordination.k8s.io Lease. It leads until kLeadsFor after it
+/// *sent* its last renewal, by its own monotonic clock, whatever it hears since; another takes the lease no sooner than
+/// kLeaseTime after it *saw* that renewal, which was later. So at no moment do two lead, if their clocks run alike.
+class Leadership {
+ public:
+  static constexpr Nanoseconds kLeaseTime = 15 * kSecond;
+  static constexpr Nanoseconds kLeadsFor = 10 * kSecond;
+  static constexpr Nanoseconds kEvery = 2 * kSecond;  ///< between two steps
+
+  /// Both must outlive it. `identity` is this replica's, different from all others'.
+  Leadership(LeaseStore& store, std::string identity, const Clock& clock)
+      : store_(store), identity_(std::move(identity)), clock_(clock) {}
+
+  /// Renews the lease, or takes it when nobody holds it. One thread only; may take as long as the store does.
+  void step(std::chrono::system_clock::time_point now);
+  /// Gives the lease back, so that another need not wait.
+  void resign(std::chrono::system_clock::time_point now);
+
+  /// Any thread may ask.
+  bool leads() const { return clock_.now() < leads_until_; }
+  /// Why it does not lead, as one line; empty: it does.
+  std::string why_not() const;
+
+ private:
+  void note(std::string text);
+  void take(kube::Lease lease, std::chrono::system_clock::time_point now);
+  void renewed(const kube::Answer<kube::Lease>& answer, Nanoseconds sent);
+
+  LeaseStore& store_;
+  const std::string identity_;
+  const Clock& clock_;
+  std::atomic<Nanoseconds> leads_until_ = 0;
+  std::string seen_version_;  // of the other holder's last renewal
+  Nanoseconds seen_at_ = 0;
+  mutable std::mutex mutex_;
+  std::string why_not_ = "the lease has not been read yet";  // guarded by mutex_
+};
+
+}  // namespace mortise::extender
