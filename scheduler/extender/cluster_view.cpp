@@ -172,8 +172,9 @@ Reply ClusterView::explain(std::string_view ns, std::string_view pod) {
   ordered_json document = {
       {"namespace", ns}, {"pod", pod}, {"fits", counts[kFits] > 0}, {"nodes_that_fit", counts[kFits]}};
   document["planned_node"] = planned ? ordered_json(*planned) : ordered_json(nullptr);
-  document["main_reason"] =
-      main == kFits ? ordered_json(nullptr) : ordered_json(placement::reason_name(static_cast<Reason>(main)));
+  const bool fits = counts[kFits] > 0;
+  document["main_reason"] = fits || main == kFits ? ordered_json(nullptr)
+                                                  : ordered_json(placement::reason_name(static_cast<Reason>(main)));
   document["reasons"] = std::move(reasons);
   return json_reply(200, document);
 }
