@@ -173,8 +173,8 @@ Reply ClusterView::explain(std::string_view ns, std::string_view pod) {
       {"namespace", ns}, {"pod", pod}, {"fits", counts[kFits] > 0}, {"nodes_that_fit", counts[kFits]}};
   document["planned_node"] = planned ? ordered_json(*planned) : ordered_json(nullptr);
   const bool fits = counts[kFits] > 0;
-  document["main_reason"] = fits || main == kFits ? ordered_json(nullptr)
-                                                  : ordered_json(placement::reason_name(static_cast<Reason>(main)));
+  document["main_reason"] =
+      fits || main == kFits ? ordered_json(nullptr) : ordered_json(placement::reason_name(static_cast<Reason>(main)));
   document["reasons"] = std::move(reasons);
   return json_reply(200, document);
 }
