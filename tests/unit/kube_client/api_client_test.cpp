@@ -273,18 +273,17 @@ TEST(ApiClient, AnAnswerOfAnySizeIsTakenUpToTheLimit) {
 }
 
 TEST(ApiClient, WhatIsNotHttpIsNotAnAnswer) {
-  std::string bytes;
-  FakeApiServer server([&](const FakeRequest&, FakeExchange& exchange) {
-    exchange.raw(bytes);
-    exchange.drop();
-  });
-  const auto client = make_client(server);
   const std::string long_line(100'000, 'x');
   for (const std::string& text :
        {std::string("\x15\x03\x01\x00\x02\x02\x0a"), std::string("SSH-2.0-x\r\n"), std::string("HTTP/2 200\r\n\r\n"),
         "HTTP/1.1 200 " + long_line + "\r\n\r\n", "HTTP/1.1 200 OK\r\nX: " + long_line + "\r\n\r\n",
         std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")}) {
-    bytes = text;
+    // A server for each: the client may give up while the server still writes.
+    FakeApiServer server([&](const FakeRequest&, FakeExchange& exchange) {
+      exchange.raw(text);
+      exchange.drop();
+    });
+    const auto client = make_client(server);
     const ApiResult result = client->get("/x");
     ASSERT_NE(result.transport_error(), nullptr) << text.substr(0, 40);
     EXPECT_TRUE(result.transport_error()->may_have_arrived);
