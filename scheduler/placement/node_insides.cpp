@@ -66,13 +66,15 @@ DeviceSet device_set(GpuMask gpus) {
 
 GpuMask gpu_mask(const DeviceSet& devices) {
   GpuMask gpus = 0;
-  devices.for_each([&](int device) { gpus |= GpuMask{1} << device; });
+  devices.for_each([&](int device) {
+    if (device < topology::kMaxGpus) gpus |= GpuMask{1} << device;
+  });
   return gpus;
 }
 
 GpuMask held_gpus(const NodeState& state) {
   GpuMask held = 0;
-  for (std::size_t d = 0; d < state.devices; ++d) {
+  for (std::size_t d = 0; d < std::min<std::size_t>(state.devices, topology::kMaxGpus); ++d) {
     if (state.free[d] != kWholeGpu) held |= GpuMask{1} << d;
   }
   return held;

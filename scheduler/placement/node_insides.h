@@ -79,7 +79,7 @@ class NodeInsides {
   std::map<std::pair<TopologyId, std::vector<HeldHere>>, BeliefId> known_beliefs_;
 };
 
-/// Devices of the mask.
+/// Devices of the mask, and back: of nodes with a topology; those with more GPUs than it can have have none.
 DeviceSet device_set(GpuMask gpus);
 GpuMask gpu_mask(const DeviceSet& devices);
 /// The devices something is on.

@@ -121,6 +121,15 @@ TEST_F(NodeChanges, APodThatDoesNotFitIsBookedAllTheSame) {
   EXPECT_TRUE(cluster.check().ok());
 }
 
+TEST_F(NodeChanges, NodesOfManyGpusAreCountedOnly) {
+  const NodeId a = *cluster.add_node(node("a", 128), 1);
+  const AllocationId held = apply(a, pod(2), devices({3, 127}));
+  EXPECT_EQ(cluster.state_of(a).whole_free(), 126);
+  EXPECT_TRUE(cluster.check().ok());
+  ASSERT_TRUE(cluster.release(held).ok());
+  EXPECT_EQ(cluster.state_of(a).whole_free(), 128);
+}
+
 TEST_F(NodeChanges, AnotherTopologyForgetsWhatWasForeseen) {
   NodeTopologyTable table;
   NodeSpec known = node("a", 8);
