@@ -6,6 +6,7 @@ import os
 from lib import objects
 from lib.live import killed_while_binding, live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
+from lib.parity import parity
 from lib.procs import E2EError
 from lib.stage import Stage
 
@@ -160,6 +161,7 @@ def preemption_frees_what_is_needed(env):
 
 
 SCENARIOS = {
+    "parity": parity,
     "first-contact": first_contact,
     "unschedulable": unschedulable,
     "unknown-node": unknown_node,
