@@ -23,8 +23,8 @@ class ControlPlane:
         self._etcd_port, peer_port, self.api_port = free_ports(3)
         self._start_etcd(self._etcd_port, peer_port)
         self._start_apiserver()
-        # kube-apiserver makes this namespace itself, some time after it reports ready.
-        wait_for("namespace default", lambda: "default" in self.namespaces())
+        # kube-apiserver makes these namespaces itself, some time after it reports ready.
+        wait_for("the first namespaces", lambda: {"default", "kube-system"} <= set(self.namespaces()))
 
     def namespaces(self):
         return [n["metadata"]["name"] for n in self.api.get("/api/v1/namespaces")["items"]]
@@ -35,13 +35,25 @@ class ControlPlane:
     def kubeconfig(self, name, user, group=None):
         """Writes a kubeconfig for that user and returns its path."""
         cert, key = self.pki.client(name, user, group)
+        return self._write_kubeconfig(name, {"client-certificate": cert, "client-key": key})
+
+    def token_kubeconfig(self, account, namespace):
+        """Writes a kubeconfig for a service account, with a token of an hour in a file of its own; returns its path."""
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        answer = self.api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", request)
+        token_file = os.path.join(self.dir, account + ".token")
+        with open(token_file, "w", encoding="utf-8") as f:
+            f.write(answer["status"]["token"])
+        return self._write_kubeconfig(account, {"tokenFile": token_file})
+
+    def _write_kubeconfig(self, name, user):
         path = os.path.join(self.dir, name + ".kubeconfig")
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
             "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.api_port}",
                                                      "certificate-authority": self.pki.ca}}],
-            "users": [{"name": user, "user": {"client-certificate": cert, "client-key": key}}],
-            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
+            "users": [{"name": name, "user": user}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": name}}],
         }
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f)  # JSON is YAML

@@ -8,6 +8,7 @@ import time
 
 from lib import objects
 from lib.procs import E2EError, free_ports, wait_for
+from lib.shipped import EXTENDER, SYSTEM
 from lib.stage import PODS, Stage
 
 ASSIGNED = "mortise.dev/assigned-devices"
@@ -121,7 +122,7 @@ def refused_by_kubelet(env):
 
 def one_leader(env):
     """Of two replicas one answers; when it is killed the other does, and not before the lease has run out."""
-    lease = ("--lease", "default/mortise-extender")
+    lease = ("--lease", f"{SYSTEM}/{EXTENDER}")
     with Stage(env, dgx_nodes(env, "lead", 2), live=True, extender_args=lease, extender_entry=BINDS) as stage:
         stage.create(objects.pod("first", 2))
         stage.wait_bound("first")

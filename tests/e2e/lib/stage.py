@@ -5,7 +5,7 @@ import json
 import os
 import ssl
 
-from lib import objects
+from lib import objects, shipped
 from lib.control_plane import http_ok
 from lib.procs import E2EError, free_ports, wait_for
 from lib.recorder import Recorder
@@ -16,8 +16,9 @@ NODES = "/api/v1/nodes"
 
 class Stage:
     """Use as a context manager. `cluster` is the cluster file of the nodes; the extender is given the same file
-    unless `extender_cluster` names another one, or `live` has it watch the API server. `extender_entry` overrides keys
-    of kube-scheduler's extender entry; `node_metadata` is added to that of every node."""
+    unless `extender_cluster` names another one, or `live` has it watch the API server with its service account.
+    kube-scheduler runs with the configuration of config/kube/base; `extender_entry` overrides keys of its extender entry.
+    `node_metadata` is added to that of every node."""
 
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
                  node_metadata=None):
@@ -102,20 +103,24 @@ class Stage:
 
     def spawn_replica(self, port, admin_port):
         """A second extender with the same arguments."""
-        replica = self._spawn("replica", [*self.extender.popen.args[:3], "--listen", f"127.0.0.1:{port}",
-                                          "--admin", f"127.0.0.1:{admin_port}", *self._extender_args])
+        replica = self._spawn("replica", self._extender_argv(port, admin_port))
         replica.wait_ready(lambda: "listening on" in replica.log_text(), timeout=30)
         return replica
 
     def readyz(self, admin_port):
         """Status and text of an extender's /readyz."""
-        return self._http(admin_port, "GET", "/readyz")
+        return self._http(http.client.HTTPConnection("127.0.0.1", admin_port, timeout=10), "GET", "/readyz")
 
     def ask(self, port, path, document):
-        return json.loads(self._http(port, "POST", path, json.dumps(document))[1])
+        """An extender's answer to a verb."""
+        return json.loads(self._http(self.connect(port), "POST", path, json.dumps(document))[1])
 
-    def _http(self, port, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    def connect(self, port, timeout=10):
+        """A connection to an extender's verbs, as kube-scheduler's."""
+        return http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=self.env.certificates.client())
+
+    @staticmethod
+    def _http(connection, method, path, body=None):
         try:
             connection.request(method, path, body)
             answer = connection.getresponse()
@@ -125,7 +130,7 @@ class Stage:
 
     def metrics(self):
         """The extender's metrics as text."""
-        return self._http(self.admin_port, "GET", "/metrics")[1]
+        return self._http(http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=10), "GET", "/metrics")[1]
 
     def _spawn(self, name, argv):
         return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)
@@ -139,27 +144,24 @@ class Stage:
     def _start_extender(self):
         self._extender_port, self.admin_port = free_ports(2)
         self._spawn_extender()
-        self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl")
+        self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl",
+                                 self.env.certificates)
+
+    def _extender_argv(self, port, admin_port):
+        source = ["--kubeconfig", self.env.extender_kubeconfig] if self._live else ["--cluster", self.extender_cluster]
+        return [self.env.extender_binary, *source, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin_port}",
+                *self.env.certificates.extender_arguments(), *self._extender_args]
 
     def _spawn_extender(self):
-        source = ["--cluster", self.extender_cluster]
-        if self._live:
-            source = ["--kubeconfig", self.env.plane.kubeconfig("extender", "e2e-extender", "system:masters")]
-        self.extender = self._spawn("extender", [
-            self.env.extender_binary, *source,
-            "--listen", f"127.0.0.1:{self._extender_port}", "--admin", f"127.0.0.1:{self.admin_port}", *self._extender_args])
+        self.extender = self._spawn("extender", self._extender_argv(self._extender_port, self.admin_port))
         self.extender.wait_ready(lambda: "listening on" in self.extender.log_text(), timeout=30)
         self.extender.wait_ready(lambda: http_ok(
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
 
     def _start_scheduler(self):
         kubeconfig = self.env.scheduler_kubeconfig
-        entry = {"urlPrefix": f"http://127.0.0.1:{self.recorder.port}", "filterVerb": "filter",
-                 "prioritizeVerb": "prioritize", "weight": 20, "nodeCacheCapable": True, "httpTimeout": "30s",
-                 "managedResources": [{"name": objects.GPU, "ignoredByScheduler": False}], **self._extender_entry}
-        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-                  "leaderElection": {"leaderElect": False}, "percentageOfNodesToScore": 100,
-                  "clientConnection": {"kubeconfig": kubeconfig, "qps": 1000, "burst": 1000}, "extenders": [entry]}
+        config = shipped.scheduler_config(kubeconfig, f"https://127.0.0.1:{self.recorder.port}", self.env.certificates.dir,
+                                          self._live, self._extender_entry)
         path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f, indent=1)
