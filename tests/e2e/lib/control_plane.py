@@ -66,7 +66,7 @@ class ControlPlane:
 
     def restart_apiserver(self):
         """Kills it, open watches and all, and starts it anew on the same port. `api` is a new one, too."""
-        self._apiserver.stop(grace=0)
+        self.apiserver.stop(grace=0)
         self._start_apiserver()
 
     def stop(self):
@@ -75,7 +75,7 @@ class ControlPlane:
 
     def _start_etcd(self, port, peer_port):
         url, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
-        etcd = self.spawn("etcd", [
+        self.etcd = etcd = self.spawn("etcd", [
             os.path.join(self.binaries, "etcd"), "--name", "e2e", "--data-dir", os.path.join(self.dir, "etcd"),
             "--listen-client-urls", url, "--advertise-client-urls", url,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"e2e={peer}",
@@ -83,7 +83,7 @@ class ControlPlane:
         etcd.wait_ready(lambda: http_ok(http.client.HTTPConnection("127.0.0.1", port, timeout=5), "/health"))
 
     def _start_apiserver(self):
-        self._apiserver = self.spawn("kube-apiserver", [
+        self.apiserver = self.spawn("kube-apiserver", [
             os.path.join(self.binaries, "kube-apiserver"),
             "--etcd-servers", f"http://127.0.0.1:{self._etcd_port}",
             "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", str(self.api_port),
@@ -101,7 +101,7 @@ class ControlPlane:
             "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
         cert, key = self.pki.client("admin", "e2e-admin", "system:masters")
         self.api = Api(self.api_port, self.pki.ca, cert, key)
-        self._apiserver.wait_ready(self.api.ready, timeout=120)
+        self.apiserver.wait_ready(self.api.ready, timeout=120)
 
 
 def http_ok(connection, path):

@@ -158,10 +158,14 @@ class Stage:
         self.extender.wait_ready(lambda: http_ok(
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
 
-    def _start_scheduler(self):
+    def _scheduler_config(self):
+        port = self.recorder.port if self.recorder else self._extender_port
+        return shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}", self.env.certificates.dir,
+                                        self._live, self._extender_entry)
+
+    def _spawn_scheduler(self):
         kubeconfig = self.env.scheduler_kubeconfig
-        config = shipped.scheduler_config(kubeconfig, f"https://127.0.0.1:{self.recorder.port}", self.env.certificates.dir,
-                                          self._live, self._extender_entry)
+        config = self._scheduler_config()
         path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f, indent=1)
@@ -170,6 +174,9 @@ class Stage:
             os.path.join(self.env.plane.binaries, "kube-scheduler"), "--config", path, "--v", "2",
             "--bind-address", "127.0.0.1", "--secure-port", str(self.scheduler_port),
             "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig])
+
+    def _start_scheduler(self):
+        self._spawn_scheduler()
         # It makes a certificate of its own for this port, which nobody could check.
         untrusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         untrusted.check_hostname = False
