@@ -57,6 +57,11 @@ int refuse(const std::string& why) {
   return 2;
 }
 
+int tell(const std::string& text) {
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return written ? 0 : refuse("cannot write to standard output");
+}
+
 std::string policy_help() {
   std::string text = "How nodes are chosen; joined by + for a weighted sum. Known:";
   for (const placement::PolicyInfo& info : placement::policy_table()) text += " " + std::string(info.name);
@@ -321,12 +326,14 @@ int serve(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("A kube-scheduler extender that places GPU pods.", "mortise-extender");
+  app.set_version_flag("--version", "mortise-extender " MORTISE_VERSION, "Print the version");
   add_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    const bool written = std::fputs(app.help().c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-    return written ? 0 : refuse("cannot write to standard output");
+    return tell(app.help());
+  } catch (const CLI::CallForVersion& version) {
+    return tell(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {
     return refuse(std::string(error.what()) + " (see --help)");
   }

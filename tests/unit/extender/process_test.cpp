@@ -219,6 +219,12 @@ TEST(ExtenderProcess, HelpNamesFlagsAndPolicies) {
   EXPECT_EQ(process.wait(), 0);
 }
 
+TEST(ExtenderProcess, SaysItsVersion) {
+  Process process({"--version"});
+  EXPECT_THAT(process.rest_of_out(), testing::MatchesRegex("mortise-extender [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_EQ(process.wait(), 0);
+}
+
 TEST(ExtenderProcess, HelpThatCannotBeWrittenIsAnError) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
   Process process({"--help"}, "/dev/full");
