@@ -72,6 +72,11 @@ std::string_view outcome_name(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
+bool Handlers::is_ours(const PodQuestion& question) const {
+  const std::string_view name = question.scheduler.empty() ? "default-scheduler" : std::string_view(question.scheduler);
+  return schedulers_.empty() || std::find(schedulers_.begin(), schedulers_.end(), name) != schedulers_.end();
+}
+
 Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
   Asked out;
   out.nodes.reserve(asked.size());
@@ -165,7 +170,8 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
   answer.result.has_names = question.args.has_names;
   answer.result.has_nodes = question.args.has_nodes;
   answer.result.reasons = reason_texts(question.invalid);
-  if (!question.invalid.empty()) {
+  const bool ours = is_ours(question);
+  if (ours && !question.invalid.empty()) {
     answer.outcome = Outcome::kInvalid;
     for (NodeVerdict& node : asked.nodes) {
       node.verdict = Verdict::kUnresolvable;
@@ -178,9 +184,9 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
       node.verdict = Verdict::kUnresolvable;
       node.reason = kBoundElsewhere;
     }
-  } else if (question.unmanaged()) {
+  } else if (!ours || question.unmanaged()) {
     answer.outcome = Outcome::kUnmanaged;
-    remember(question.pod);
+    if (AskedPod* memory = remember(question.pod)) memory->ours = ours;
     for (NodeVerdict& node : asked.nodes) {
       if (node.name.empty()) reject(node, Reason::kUnknownNode);
     }
@@ -246,7 +252,7 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   std::vector<HostPriority> priorities;
   priorities.reserve(asked.nodes.size());
   for (const NodeVerdict& node : asked.nodes) priorities.push_back({node.name, 0});
-  if (!question.invalid.empty() || question.unmanaged()) return priorities;
+  if (!question.invalid.empty() || question.unmanaged() || !is_ours(question)) return priorities;
   if (const Booking* bound = find_bound(question.pod.uid)) {
     for (HostPriority& entry : priorities) {
       if (entry.host == bound->node) entry.score = kMaxPriority;
@@ -307,6 +313,7 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
   if (pod == nullptr) return refuse(" is not known: no filter for it in the last 10 minutes");
   if (names_differ(*pod)) return refuse(belongs_to(*pod));
   start.request = *pod;
+  if (memory != nullptr && !memory->ours) return start;
   const auto node = cluster_.find_node(args.node);
   const std::string error = node ? take_place(*pod, memory, *node) : "node " + args.node + " is not known";
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.

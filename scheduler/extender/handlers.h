@@ -23,7 +23,7 @@ namespace mortise::extender {
 enum class Outcome {
   kPlaced,     ///< at least one node passed
   kRejected,   ///< no node passed
-  kUnmanaged,  ///< asks for nothing we manage; every node passed
+  kUnmanaged,  ///< asks for nothing we manage, or is another scheduler's; every node passed
   kInvalid,    ///< the request cannot be met by any node
   kBound,      ///< holds its place already
 };
@@ -58,6 +58,10 @@ class Handlers {
         reserve_for_(reserve_for),
         waiting_(std::move(waiting)),
         stamp_(std::move(stamp)) {}
+
+  /// Decides for pods with one of these schedulerNames only; none: for all. The others pass everywhere and are bound
+  /// where kube-scheduler says.
+  void decide_only_for(std::vector<std::string> schedulers) { schedulers_ = std::move(schedulers); }
 
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
@@ -102,6 +106,7 @@ class Handlers {
   };
   using Answers = std::span<const placement::NodeAnswer>;
 
+  bool is_ours(const PodQuestion& question) const;
   Asked collect(const std::vector<AskedNode>& asked);
   AskedPod* remember(const placement::PodRequest& pod);
   const Booking* find_bound(std::string_view uid) const;
@@ -124,6 +129,7 @@ class Handlers {
   Nanoseconds reserve_for_;
   Waiting waiting_;
   Stamp stamp_;
+  std::vector<std::string> schedulers_;  // empty: all
   AskedPods asked_pods_;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };

@@ -37,16 +37,24 @@ Route verb_route(Service& service, const Readiness* readiness, Verb verb, std::s
           [&service, verb](const std::string& why) { return service.refuse(verb, why); }};
 }
 
+std::string query_value(const WebRequest& request, const char* name) {
+  const auto found = request.query.find(name);
+  return found == request.query.end() ? std::string() : found->second;
+}
+
+Reply ready(const Readiness* readiness, const WebRequest& request) {
+  const std::string exclude = query_value(request, "exclude");
+  if (!exclude.empty() && !Readiness::knows(exclude)) return {400, "exclude: allowed are synced, leader, serving\n"};
+  const std::string report = readiness != nullptr ? readiness->report(exclude) : std::string();
+  return report.empty() ? Reply{200, "ok\n"} : Reply{503, report};
+}
+
 /// The names of pods are for those who have the token, where there is one.
 Reply explain(ClusterView& view, const AdminToken* token, const WebRequest& request) {
   if (token != nullptr && !token->admits(request.authorization)) {
     return {401, "{\"error\":\"names of pods need the token: Authorization: Bearer TOKEN\"}\n"};
   }
-  const auto value = [&](const char* name) {
-    const auto found = request.query.find(name);
-    return found == request.query.end() ? std::string() : found->second;
-  };
-  return view.explain(value("namespace"), value("pod"));
+  return view.explain(query_value(request, "namespace"), query_value(request, "pod"));
 }
 
 void add_view(ClusterView& view, const AdminToken* token, std::vector<Route>& routes) {
@@ -145,10 +153,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_admin(Service& service, co
   if (const Status opened = impl->open(at); !opened.ok()) return opened.error();
   std::vector<Route> routes;
   routes.push_back({"GET", "/healthz", kPlain, [](const WebRequest&) { return Reply{200, "ok\n"}; }});
-  routes.push_back({"GET", "/readyz", kPlain, [readiness = options.readiness](const WebRequest&) {
-                      const std::string report = readiness != nullptr ? readiness->report() : std::string();
-                      return report.empty() ? Reply{200, "ok\n"} : Reply{503, report};
-                    }});
+  routes.push_back({"GET", "/readyz", kPlain,
+                    [readiness = options.readiness](const WebRequest& request) { return ready(readiness, request); }});
   routes.push_back({"GET", "/metrics", kMetricsText, [&service, view = options.view](const WebRequest&) {
                       return view != nullptr ? view->metrics() : Reply{200, service.metrics_text()};
                     }});

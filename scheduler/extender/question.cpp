@@ -39,6 +39,7 @@ Result<PodQuestion> read_pod(std::string_view json) {
   question.pod.uid = pod->uid;
   question.pod.priority = pod->priority;
   question.preempts = pod->preemption_policy != "Never";
+  question.scheduler = pod->scheduler_name;
   read_mode(*pod, question);
   if (!question.invalid.empty()) question.invalid = answer_text("InvalidRequest: " + question.invalid);
   return question;

@@ -18,7 +18,8 @@ struct PodQuestion {
   placement::PodRequest pod;  ///< names are set even when `invalid` is not empty
   std::string invalid;        ///< why no node can ever take the pod; empty: the request is sound
   bool decisive = true;
-  bool preempts = true;  ///< false: preemptionPolicy Never
+  bool preempts = true;   ///< false: preemptionPolicy Never
+  std::string scheduler;  ///< spec.schedulerName; empty: default-scheduler
   ExtenderArgs args;
 
   /// Asks for nothing we manage.

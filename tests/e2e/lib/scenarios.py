@@ -4,6 +4,7 @@ import collections
 import os
 
 from lib import objects
+from lib.deployment import forged_annotations, manifests, other_schedulers
 from lib.live import killed_while_binding, live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
 from lib.parity import parity
@@ -172,4 +173,7 @@ SCENARIOS = {
     "killed-while-binding": killed_while_binding,
     "refused-by-kubelet": refused_by_kubelet,
     "one-leader": one_leader,
+    "manifests": manifests,
+    "forged-annotations": forged_annotations,
+    "other-schedulers": other_schedulers,
 }

@@ -158,14 +158,14 @@ class Stage:
         self.extender.wait_ready(lambda: http_ok(
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
 
-    def _scheduler_config(self):
+    def scheduler_config(self):
         port = self.recorder.port if self.recorder else self._extender_port
         return shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}", self.env.certificates.dir,
                                         self._live, self._extender_entry)
 
     def _spawn_scheduler(self):
         kubeconfig = self.env.scheduler_kubeconfig
-        config = self._scheduler_config()
+        config = self.scheduler_config()
         path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f, indent=1)

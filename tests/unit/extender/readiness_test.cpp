@@ -25,6 +25,8 @@ TEST(Readiness, NothingIsReadyUntilBothStateAndLeadershipAre) {
   EXPECT_EQ(readiness.obstacle(), "");
   readiness.set_unmet(Condition::kLeader, "mortise-1 holds the lease");
   EXPECT_EQ(readiness.report(), "leader: mortise-1 holds the lease\n");
+  EXPECT_EQ(readiness.report("leader"), "");
+  EXPECT_EQ(readiness.report("synced"), "leader: mortise-1 holds the lease\n");
   EXPECT_EQ(readiness.obstacle(), "not ready: leader: mortise-1 holds the lease");
 }
 
@@ -63,6 +65,11 @@ TEST(Readiness, UntilItIsReadyTheExtenderIsAliveButAnswersErrorsOnly) {
   EXPECT_THAT(filter.body, HasSubstr(R"("Error":"not ready: synced: the cluster is not read yet"})"));
   EXPECT_THAT(exchange((*scheduler)->address(), bind).body, HasSubstr(R"("Error":"not ready: )"));
   readiness.set_met(Condition::kSynced);
+  // What a replica that only waits for the lease is: not ready, but for that.
+  EXPECT_EQ(get("/readyz").status, 503);
+  EXPECT_EQ(get("/readyz?exclude=leader").body, "ok\n");
+  EXPECT_EQ(get("/readyz?exclude=synced").status, 503);
+  EXPECT_EQ(get("/readyz?exclude=lease").status, 400);
   readiness.set_met(Condition::kLeader);
   EXPECT_EQ(get("/readyz").body, "ok\n");
   EXPECT_THAT(exchange((*scheduler)->address(), ask).body, HasSubstr(R"("NodeNames":["big-a"])"));
