@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -249,13 +250,16 @@ int serve(const Options& options) {
   Readiness readiness;
   expect(live.get(), readiness);
 
+  std::function<void()> asked;
+  if (live) asked = [live = live.get()] { live->asked(); };
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
                                      .max_connections = options.max_connections,
                                      .max_verbs = options.max_verbs,
                                      .allow_bind = options.allow_bind,
                                      .tls = certificates.context(),
                                      .readiness = &readiness,
-                                     .metrics = &metrics};
+                                     .metrics = &metrics,
+                                     .asked = asked};
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
   ClusterView view({service, *cluster->state, *cluster->engine, *cluster->fragmentation, handlers, metrics, readiness});

@@ -53,7 +53,7 @@ class _Server(http.server.ThreadingHTTPServer):
 class Recorder:
     def __init__(self, upstream_port, log_path):
         self.log = log_path
-        self._upstream_port = upstream_port
+        self.upstream_port = upstream_port  # may be changed while it runs
         self._file = open(log_path, "a", encoding="utf-8")
         self._lock = threading.Lock()
         self._exchanges = []
@@ -83,7 +83,7 @@ class Recorder:
                 self._file.flush()
 
     def _forward(self, path, body, content_type):
-        connection = http.client.HTTPConnection("127.0.0.1", self._upstream_port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.upstream_port, timeout=60)
         try:
             connection.request("POST", path, body, {"Content-Type": content_type})
             response = connection.getresponse()

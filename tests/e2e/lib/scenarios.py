@@ -7,6 +7,7 @@ from lib import objects
 from lib.live import killed_while_binding, live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
 from lib.procs import E2EError
+from lib.replicas import sidecars_follow_their_scheduler
 from lib.stage import Stage
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -170,4 +171,5 @@ SCENARIOS = {
     "killed-while-binding": killed_while_binding,
     "refused-by-kubelet": refused_by_kubelet,
     "one-leader": one_leader,
+    "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
 }
