@@ -19,6 +19,7 @@ namespace mortise::extender {
 class AskedPod {
  public:
   placement::PodRequest request;
+  std::string group;                      ///< its native pod group; empty: none
   std::optional<placement::Placed> plan;  ///< the node a decisive answer named
   int asks = 0;                           ///< how often `plan` was the answer
   std::optional<NodeId> fitting;          ///< a node that the last answer could give

@@ -6,6 +6,7 @@ import os
 from lib import objects
 from lib.live import killed_while_binding, live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
+from lib.pod_groups import native_pod_group
 from lib.procs import E2EError
 from lib.replicas import sidecars_follow_their_scheduler
 from lib.stage import Stage
@@ -171,5 +172,6 @@ SCENARIOS = {
     "killed-while-binding": killed_while_binding,
     "refused-by-kubelet": refused_by_kubelet,
     "one-leader": one_leader,
+    "native-pod-group": native_pod_group,
     "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
 }
