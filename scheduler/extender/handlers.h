@@ -12,6 +12,7 @@
 #include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/group_trials.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/placement/engine.h"
@@ -108,7 +109,7 @@ class Handlers {
 
   bool is_ours(const PodQuestion& question) const;
   Asked collect(const std::vector<AskedNode>& asked);
-  AskedPod* remember(const placement::PodRequest& pod);
+  AskedPod* remember(const PodQuestion& question);
   const Booking* find_bound(std::string_view uid) const;
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);
@@ -117,6 +118,21 @@ class Handlers {
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
   void reserve(const AskedPod& memory, const placement::Placed& placed);
   kube::DecisionStamp stamp() const { return stamp_ ? stamp_() : kube::DecisionStamp{}; }
+  void pass_member(const PodQuestion& question, AskedPod& memory, bool one_node, const placement::Placed* best,
+                   Answers answers);
+  void assume_others(placement::ClusterState& cluster, const PodQuestion& question);
+
+  /// Runs f(cluster) in a cluster in which the pod's own reservation is free, and what other members of its group were
+  /// told in this trial is taken.
+  template <class F>
+  auto as_asked(const PodQuestion& question, F&& f) {
+    return bookings_.without_reservation(question.pod.uid, [&] {
+      return bookings_.try_out([&](placement::ClusterState& cluster) {
+        if (!question.group.empty()) assume_others(cluster, question);
+        return f(cluster);
+      });
+    });
+  }
   bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
   NodeVictims victims_on(placement::ClusterState& cluster, ShapeId shape, const PodQuestion& pod,
                          const PreemptionCandidate& candidate, placement::EvictionBudget& budget);
@@ -131,6 +147,7 @@ class Handlers {
   Stamp stamp_;
   std::vector<std::string> schedulers_;  // empty: all
   AskedPods asked_pods_;
+  GroupTrials trials_;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };
 

@@ -299,13 +299,16 @@ int serve(const Options& options) {
   Readiness readiness;
   expect(live.get(), readiness);
 
+  std::function<void()> asked;
+  if (live) asked = [live = live.get()] { live->asked(); };
   const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
                                      .max_connections = options.max_connections,
                                      .max_verbs = options.max_verbs,
                                      .allow_bind = options.allow_bind,
                                      .tls = certificates.context(),
                                      .readiness = &readiness,
-                                     .metrics = &metrics};
+                                     .metrics = &metrics,
+                                     .asked = asked};
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
   ClusterView view(
