@@ -124,8 +124,7 @@ void Bookings::take_place(Booking& booking, const DeviceSet& devices) {
   if (!node) return;
   const ShapeId shape = cluster_.intern(booking.request);
   if (!devices.empty() || booking.request.gpus == 0) {
-    const Knowledge knowledge = honours_devices(booking.node) ? Knowledge::kExact : Knowledge::kUnknown;
-    const auto adopted = cluster_.adopt(shape, *node, devices, knowledge);
+    const auto adopted = cluster_.adopt(shape, *node, devices, Knowledge::kAssigned);
     if (adopted) {
       booking.allocation = *adopted;
       return;

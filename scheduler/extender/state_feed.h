@@ -26,7 +26,9 @@ class StateFeed {
   /// All must outlive it. `seed` draws the nodes' ranks.
   StateFeed(placement::ClusterState& cluster, Bookings& bookings, topology::LazyCatalogue& catalogue,
             std::uint64_t seed)
-      : cluster_(cluster), bookings_(bookings), topologies_(catalogue, notes_), seed_(seed) {}
+      : cluster_(cluster), bookings_(bookings), topologies_(catalogue, notes_), seed_(seed) {
+    cluster_.expect_topologies();
+  }
 
   void replace_nodes(std::vector<kube::Node> nodes);
   void upsert_node(kube::Node node);
