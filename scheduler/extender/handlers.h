@@ -79,6 +79,7 @@ class Handlers {
 
   /// Places held by pods that were answered and are not being bound yet.
   std::size_t reservations() const { return bookings_.reserved(); }
+  const Observations& observations() const { return bookings_.observations(); }
 
   /// A bind in two halves, for a Binding that has to be sent between them.
   struct BindStart {
