@@ -268,6 +268,13 @@ Log make_log(const Options& options, const Clock& clock) {
           chosen<LogFormat>(options.log_format, log_format_names())};
 }
 
+ServerOptions limits(const Options& options) {
+  return {.max_request_bytes = options.max_request_mib << 20,
+          .max_connections = options.max_connections,
+          .max_verbs = options.max_verbs,
+          .allow_bind = options.allow_bind};
+}
+
 int serve(const Options& options) {
   const sigset_t signals = block_signals();
   const Result<Endpoint> listen_at = parse_endpoint(options.listen);
@@ -299,16 +306,11 @@ int serve(const Options& options) {
   Readiness readiness;
   expect(live.get(), readiness);
 
-  std::function<void()> asked;
-  if (live) asked = [live = live.get()] { live->asked(); };
-  const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
-                                     .max_connections = options.max_connections,
-                                     .max_verbs = options.max_verbs,
-                                     .allow_bind = options.allow_bind,
-                                     .tls = certificates.context(),
-                                     .readiness = &readiness,
-                                     .metrics = &metrics,
-                                     .asked = asked};
+  ServerOptions server_options = limits(options);
+  server_options.tls = certificates.context();
+  server_options.readiness = &readiness;
+  server_options.metrics = &metrics;
+  if (live) server_options.asked = [live = live.get()] { live->asked(); };
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
   ClusterView view(
