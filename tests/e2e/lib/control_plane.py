@@ -6,7 +6,7 @@ import os
 
 from lib.api import Api
 from lib.pki import Pki
-from lib.procs import Process, free_ports, wait_for
+from lib.procs import E2EError, Process, free_ports, wait_for
 
 
 class ControlPlane:
@@ -35,13 +35,17 @@ class ControlPlane:
     def kubeconfig(self, name, user, group=None):
         """Writes a kubeconfig for that user and returns its path."""
         cert, key = self.pki.client(name, user, group)
+        return self.write_kubeconfig(name, {"client-certificate": cert, "client-key": key})
+
+    def write_kubeconfig(self, name, user, port=None):
+        """Of the API server or a proxy before it; `user` holds the credentials as a kubeconfig names them."""
         path = os.path.join(self.dir, name + ".kubeconfig")
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
-            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.api_port}",
+            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{port or self.api_port}",
                                                      "certificate-authority": self.pki.ca}}],
-            "users": [{"name": user, "user": {"client-certificate": cert, "client-key": key}}],
-            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
+            "users": [{"name": name, "user": user}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": name}}],
         }
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f)  # JSON is YAML
@@ -56,6 +60,23 @@ class ControlPlane:
         """Kills it, open watches and all, and starts it anew on the same port. `api` is a new one, too."""
         self._apiserver.stop(grace=0)
         self._start_apiserver()
+
+    def compact(self):
+        """etcd forgets every version but the last; returns that one."""
+        def ask(path, body):
+            connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port, timeout=30)
+            try:
+                connection.request("POST", path, json.dumps(body))
+                answer = connection.getresponse()
+                text = answer.read().decode()
+            finally:
+                connection.close()
+            if answer.status != 200:
+                raise E2EError(f"etcd answers {path} with {answer.status} {text}")
+            return json.loads(text)
+        revision = ask("/v3/maintenance/status", {})["header"]["revision"]
+        ask("/v3/kv/compaction", {"revision": revision, "physical": True})
+        return int(revision)
 
     def stop(self):
         for process in reversed(self.processes):

@@ -17,10 +17,11 @@ NODES = "/api/v1/nodes"
 class Stage:
     """Use as a context manager. `cluster` is the cluster file of the nodes; the extender is given the same file
     unless `extender_cluster` names another one, or `live` has it watch the API server. `extender_entry` overrides keys
-    of kube-scheduler's extender entry; `node_metadata` is added to that of every node."""
+    of kube-scheduler's extender entry, `more_extenders` are further entries after it; `node_metadata` is added to that of
+    every node; `kubeconfig` is the one of a live extender, by default that of an administrator."""
 
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
-                 node_metadata=None):
+                 node_metadata=None, kubeconfig=None, more_extenders=()):
         self.env = env
         self.api = env.plane.api
         self.cluster = cluster
@@ -29,6 +30,8 @@ class Stage:
         self._extender_entry = extender_entry or {}
         self._live = live
         self._node_metadata = node_metadata or {}
+        self._kubeconfig = kubeconfig
+        self._more_extenders = list(more_extenders)
         self._serial = env.next_serial()
         self.recorder = None
         self.extender = None
@@ -100,22 +103,31 @@ class Stage:
             return None
         return wait_for(f"pod {name} to be refused", refused, timeout)
 
-    def spawn_replica(self, port, admin_port):
-        """A second extender with the same arguments."""
-        replica = self._spawn("replica", [*self.extender.popen.args[:3], "--listen", f"127.0.0.1:{port}",
-                                          "--admin", f"127.0.0.1:{admin_port}", *self._extender_args])
+    def spawn_replica(self, port, admin_port, kubeconfig=None):
+        """A second extender with the same arguments, but for a kubeconfig of its own if one is given."""
+        replica = self._spawn("replica", self._extender_argv(port, admin_port, kubeconfig))
         replica.wait_ready(lambda: "listening on" in replica.log_text(), timeout=30)
         return replica
 
     def readyz(self, admin_port):
         """Status and text of an extender's /readyz."""
-        return self._http(admin_port, "GET", "/readyz")
+        return self._http(http.client.HTTPConnection("127.0.0.1", admin_port, timeout=10), "GET", "/readyz")
 
-    def ask(self, port, path, document):
-        return json.loads(self._http(port, "POST", path, json.dumps(document))[1])
+    @property
+    def extender_port(self):
+        """Of the extender's verbs, the recorder left out."""
+        return self._extender_port
 
-    def _http(self, port, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    def ask(self, port, path, document, timeout=10):
+        """An extender's answer to a verb."""
+        return json.loads(self._http(self.connect(port, timeout), "POST", path, json.dumps(document))[1])
+
+    def connect(self, port, timeout=10):
+        """A connection to an extender's verbs, as kube-scheduler's."""
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+
+    @staticmethod
+    def _http(connection, method, path, body=None):
         try:
             connection.request(method, path, body)
             answer = connection.getresponse()
@@ -123,9 +135,16 @@ class Stage:
         finally:
             connection.close()
 
-    def metrics(self):
-        """The extender's metrics as text."""
-        return self._http(self.admin_port, "GET", "/metrics")[1]
+    def admin(self, path):
+        """What the extender's admin side answers, as text."""
+        return self._http(http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=10), "GET", path)[1]
+
+    def metric(self, name):
+        """The value of a metric of the extender, labels included in the name."""
+        for line in self.admin("/metrics").splitlines():
+            if line.startswith(name + " "):
+                return float(line.split()[-1])
+        raise E2EError(f"no metric {name}")
 
     def _spawn(self, name, argv):
         return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)
@@ -136,18 +155,27 @@ class Stage:
         self.extender.popen.wait()
         self._spawn_extender()
 
+    def kill_scheduler(self):
+        """kill -9, and a new one."""
+        self.scheduler.popen.kill()
+        self.scheduler.popen.wait()
+        self._start_scheduler()
+
     def _start_extender(self):
         self._extender_port, self.admin_port = free_ports(2)
         self._spawn_extender()
         self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl")
 
-    def _spawn_extender(self):
+    def _extender_argv(self, port, admin_port, kubeconfig=None):
         source = ["--cluster", self.extender_cluster]
         if self._live:
-            source = ["--kubeconfig", self.env.plane.kubeconfig("extender", "e2e-extender", "system:masters")]
-        self.extender = self._spawn("extender", [
-            self.env.extender_binary, *source,
-            "--listen", f"127.0.0.1:{self._extender_port}", "--admin", f"127.0.0.1:{self.admin_port}", *self._extender_args])
+            source = ["--kubeconfig", kubeconfig or self._kubeconfig
+                      or self.env.plane.kubeconfig("extender", "e2e-extender", "system:masters")]
+        return [self.env.extender_binary, *source, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin_port}",
+                *self._extender_args]
+
+    def _spawn_extender(self):
+        self.extender = self._spawn("extender", self._extender_argv(self._extender_port, self.admin_port))
         self.extender.wait_ready(lambda: "listening on" in self.extender.log_text(), timeout=30)
         self.extender.wait_ready(lambda: http_ok(
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
@@ -160,6 +188,7 @@ class Stage:
         config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
                   "leaderElection": {"leaderElect": False}, "percentageOfNodesToScore": 100,
                   "clientConnection": {"kubeconfig": kubeconfig, "qps": 1000, "burst": 1000}, "extenders": [entry]}
+        config["extenders"] += self._more_extenders
         path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f, indent=1)
