@@ -47,7 +47,7 @@ void Bookings::forget(std::string_view uid) {
 }
 
 Status Bookings::reserve(const PodRequest& pod, const placement::Placed& placed, Nanoseconds expires,
-                         Knowledge knowledge) {
+                         Knowledge knowledge, const kube::DecisionStamp& decided) {
   drop_reservation(pod.uid);
   if (find(pod.uid) != nullptr) return Error{"the pod is being bound"};
   const auto applied = cluster_.apply(cluster_.intern(pod), placed.node, placed.devices, knowledge);
@@ -55,6 +55,7 @@ Status Bookings::reserve(const PodRequest& pod, const placement::Placed& placed,
   Booking& booking = put(pod, cluster_.node_name(placed.node), Stage::kReserved);
   booking.allocation = *applied;
   booking.expires = expires;
+  booking.decided = decided;
   expiry_.emplace(expires, pod.uid);
   return ok_status();
 }

@@ -12,6 +12,7 @@
 
 #include "scheduler/base/ids.h"
 #include "scheduler/base/units.h"
+#include "scheduler/kube/objects/decision_stamp.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/decision.h"
 #include "scheduler/placement/request.h"
@@ -32,6 +33,7 @@ struct Booking {
   Nanoseconds expires = 0;
   placement::DeviceSet told;           ///< of a bound pod: those it was told to take; empty if none
   std::optional<Nanoseconds> started;  ///< since 1970; none: it has not, as far as is known
+  kube::DecisionStamp decided;         ///< of a reserved or binding place
 
   /// Fewer devices are on record than it asks for: the others were not free when it was found.
   bool is_short(const placement::ClusterState& cluster) const;
@@ -51,7 +53,7 @@ class Bookings {
   /// Holds a planned place for a while, in place of what the pod held before; an error means the plan is stale, and
   /// then the pod holds nothing. Not for pods that are binding or bound.
   Status reserve(const placement::PodRequest& pod, const placement::Placed& placed, Nanoseconds expires,
-                 placement::Knowledge knowledge);
+                 placement::Knowledge knowledge, const kube::DecisionStamp& decided = {});
   /// Gives back what is reserved; a pod that is binding or bound keeps its place.
   void drop_reservation(std::string_view uid);
   void drop_expired(Nanoseconds now);

@@ -1,6 +1,7 @@
 #include "scheduler/extender/handlers.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -65,6 +66,12 @@ std::int64_t advisory_priority(const NodeAnswer& answer, NodeId best, placement:
 
 }  // namespace
 
+std::string_view outcome_name(Outcome outcome) {
+  constexpr std::array<std::string_view, kOutcomeCount> kNames = {"placed", "rejected", "unmanaged", "invalid",
+                                                                  "bound"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
 Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
   Asked out;
   out.nodes.reserve(asked.size());
@@ -124,6 +131,7 @@ Handlers::Choice Handlers::choose(const PodRequest& pod, AskedPod* memory, Answe
   choice.placed = best_not_aside(pod, *memory, answers, best);
   if (counts) {
     memory->plan = choice.placed;
+    memory->decided = stamp();
     memory->asks = 1;
   }
   return choice;
@@ -213,7 +221,7 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
   if (!question.decisive || one_node) return;
   const Choice choice = choose(question.pod, memory, answers, *best, true);
   answer.refused = choice.refused;
-  if (reserve_for_ > 0 && memory != nullptr) reserve(question.pod, choice.placed);
+  if (reserve_for_ > 0 && memory != nullptr) reserve(*memory, choice.placed);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
     if (node.verdict != Verdict::kPassed || answers[i].node == choice.placed.node) continue;
@@ -223,12 +231,14 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
 }
 
 /// The devices of an earlier plan may be taken by now; the node still fits.
-void Handlers::reserve(const PodRequest& pod, const Placed& placed) {
+void Handlers::reserve(const AskedPod& memory, const Placed& placed) {
+  const PodRequest& pod = memory.request;
   constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
   const Nanoseconds expires = clock_.now() + reserve_for_;
-  if (bookings_.reserve(pod, placed, expires, kForeseen)) return;
+  if (bookings_.reserve(pod, placed, expires, kForeseen, memory.decided)) return;
   const Decision decision = engine_.plan(pod, {&placed.node, 1});
-  if (const auto* again = std::get_if<Placed>(&decision)) (void)bookings_.reserve(pod, *again, expires, kForeseen);
+  if (const auto* again = std::get_if<Placed>(&decision))
+    (void)bookings_.reserve(pod, *again, expires, kForeseen, stamp());
 }
 
 std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
@@ -298,12 +308,12 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
   if (names_differ(*pod)) return refuse(belongs_to(*pod));
   start.request = *pod;
   const auto node = cluster_.find_node(args.node);
-  const auto plan = memory != nullptr ? memory->plan : std::nullopt;
-  const std::string error = node ? take_place(*pod, plan, *node) : "node " + args.node + " is not known";
+  const std::string error = node ? take_place(*pod, memory, *node) : "node " + args.node + " is not known";
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
   if (!error.empty() && pod->gpus > 0) return refuse(": " + error);
   if (const Booking* held = bookings_.find(args.pod_uid)) {
     start.devices = cluster_.allocation(*held->allocation)->devices;
+    start.decided = held->decided;
   }
   start.holds_place = bookings_.start_binding(args.pod_uid);
   return start;
@@ -330,13 +340,14 @@ void Handlers::finish_bind(const BindStart& start, const std::string& node, Bind
 }
 
 /// What is reserved on the node; else the plan's own devices while they are free, else the policy's choice there now.
-std::string Handlers::take_place(const PodRequest& pod, const std::optional<Placed>& plan, NodeId node) {
+std::string Handlers::take_place(const PodRequest& pod, const AskedPod* memory, NodeId node) {
   constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
   const Nanoseconds expires = clock_.now() + 1;
   const Booking* held = bookings_.find(pod.uid);
   if (held != nullptr && held->allocation && held->node == cluster_.node_name(node)) return {};
   bookings_.drop_reservation(pod.uid);
-  if (plan && plan->node == node && bookings_.reserve(pod, *plan, expires, kForeseen)) return {};
+  const bool planned = memory != nullptr && memory->plan && memory->plan->node == node;
+  if (planned && bookings_.reserve(pod, *memory->plan, expires, kForeseen, memory->decided)) return {};
   const Decision decision = engine_.plan(pod, {&node, 1});
   const auto* placed = std::get_if<Placed>(&decision);
   if (placed == nullptr) {
@@ -344,7 +355,7 @@ std::string Handlers::take_place(const PodRequest& pod, const std::optional<Plac
     const Reason reason = rejected != nullptr ? rejected->main_reason : Reason::kNodeBlocked;
     return "does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason));
   }
-  const Status reserved = bookings_.reserve(pod, *placed, expires, kForeseen);
+  const Status reserved = bookings_.reserve(pod, *placed, expires, kForeseen, stamp());
   return reserved.ok() ? std::string() : reserved.message();
 }
 

@@ -27,6 +27,8 @@ enum class Outcome {
   kInvalid,    ///< the request cannot be met by any node
   kBound,      ///< holds its place already
 };
+inline constexpr int kOutcomeCount = 5;
+std::string_view outcome_name(Outcome outcome);
 
 struct FilterAnswer {
   FilterResult result;
@@ -42,16 +44,20 @@ class Handlers {
   /// What pods that wait for a node ask for, where somebody else sees them; null: not known.
   using Waiting = std::function<const placement::PodRequest*(std::string_view uid)>;
 
+  /// After what a place is chosen that is chosen now. Called for each decision, in their order.
+  using Stamp = std::function<kube::DecisionStamp()>;
+
   /// All must outlive the handlers. With `reserve_for` above 0, a decisive answer holds its place for so long, so that
   /// pods asked about before it is bound do not get it.
   Handlers(placement::Engine& engine, Bookings& bookings, const Clock& clock, Nanoseconds reserve_for = 0,
-           Waiting waiting = {})
+           Waiting waiting = {}, Stamp stamp = {})
       : engine_(engine),
         bookings_(bookings),
         cluster_(bookings.cluster()),
         clock_(clock),
         reserve_for_(reserve_for),
-        waiting_(std::move(waiting)) {}
+        waiting_(std::move(waiting)),
+        stamp_(std::move(stamp)) {}
 
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
@@ -66,6 +72,9 @@ class Handlers {
     return asked_pods_.find_named(ns, name, clock_.now());
   }
 
+  /// Places held by pods that were answered and are not being bound yet.
+  std::size_t reservations() const { return bookings_.reserved(); }
+
   /// A bind in two halves, for a Binding that has to be sent between them.
   struct BindStart {
     std::string error;  ///< not empty: refused
@@ -73,6 +82,7 @@ class Handlers {
     bool holds_place = false;
     placement::PodRequest request;
     placement::DeviceSet devices;
+    kube::DecisionStamp decided;
   };
   BindStart start_bind(const BindingArgs& args);
   /// Bound: the place is the pod's. Not bound: it is given back. Unknown: it is kept for a while, until the pod is seen
@@ -101,11 +111,12 @@ class Handlers {
   placement::Placed best_not_aside(const placement::PodRequest& pod, const AskedPod& memory, Answers answers,
                                    const placement::Placed& best);
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
-  void reserve(const placement::PodRequest& pod, const placement::Placed& placed);
+  void reserve(const AskedPod& memory, const placement::Placed& placed);
+  kube::DecisionStamp stamp() const { return stamp_ ? stamp_() : kube::DecisionStamp{}; }
   bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
   NodeVictims victims_on(placement::ClusterState& cluster, ShapeId shape, const PodQuestion& pod,
                          const PreemptionCandidate& candidate, placement::EvictionBudget& budget);
-  std::string take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan, NodeId node);
+  std::string take_place(const placement::PodRequest& pod, const AskedPod* memory, NodeId node);
 
   placement::Engine& engine_;
   Bookings& bookings_;
@@ -113,6 +124,7 @@ class Handlers {
   const Clock& clock_;
   Nanoseconds reserve_for_;
   Waiting waiting_;
+  Stamp stamp_;
   AskedPods asked_pods_;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };

@@ -7,6 +7,13 @@
 #include "scheduler/base/quote.h"
 
 namespace mortise::extender {
+namespace {
+
+std::uint64_t troubles(const kube::ReflectorStatus& status) {
+  return status.failures + status.expired + status.gaps;
+}
+
+}  // namespace
 
 Live::Live(const LiveOptions& options, placement::ClusterState& cluster, Bookings& bookings, const Clock& clock)
     : options_(options),
@@ -49,6 +56,10 @@ Handlers::Waiting Live::waiting() {
   return [this](std::string_view uid) { return feed_.waiting(uid); };
 }
 
+Handlers::Stamp Live::stamp() {
+  return [this] { return kube::DecisionStamp{++decisions_, feed_.nodes_version(), feed_.pods_version()}; };
+}
+
 void Live::start(std::mutex& mutex) {
   mutex_ = &mutex;
   if (leadership_) {
@@ -72,6 +83,27 @@ std::vector<std::string> Live::new_notes() {
   std::vector<std::string> all = feed_.notes();
   const std::size_t told = std::exchange(notes_told_, all.size());
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(told, all.size())));
+  return all;
+}
+
+std::vector<WatchFigures> Live::watch_figures() const {
+  std::vector<WatchFigures> figures;
+  for (const LiveCluster::Watched& watched : watches()) {
+    const kube::ReflectorStatus& status = watched.status;
+    if (status.absent) continue;
+    figures.push_back({watched.name, clock_.now() - status.heard_at, status.events, status.lists, troubles(status)});
+  }
+  return figures;
+}
+
+std::vector<std::string> Live::new_troubles() {
+  std::vector<std::string> all;
+  for (const LiveCluster::Watched& watched : watches()) {
+    const std::uint64_t count = troubles(watched.status);
+    if (std::exchange(troubles_told_[watched.name], count) != count) {
+      all.push_back(watched.name + ": " + watched.status.last_error);
+    }
+  }
   return all;
 }
 

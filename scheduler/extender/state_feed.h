@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/extender/bookings.h"
@@ -42,6 +43,12 @@ class StateFeed {
   /// An object that is not even of the right form; nothing of it changes.
   void bad_object(std::string_view what, std::string_view name, std::string_view why);
 
+  /// Resource versions up to which nodes and pods are as the API server has, or had, them.
+  void nodes_known_up_to(std::string version) { nodes_version_ = std::move(version); }
+  void pods_known_up_to(std::string version) { pods_version_ = std::move(version); }
+  const std::string& nodes_version() const { return nodes_version_; }
+  const std::string& pods_version() const { return pods_version_; }
+
   /// A pod that waits for a node, as last seen; null: none such.
   const placement::PodRequest* waiting(std::string_view uid) const;
 
@@ -49,7 +56,6 @@ class StateFeed {
   std::vector<std::string> notes() const { return notes_.lines(); }
 
  private:
-  placement::NodeSpec spec_of(const kube::Node& node);
   void settle_node(const kube::Node& node);
   void take_bound(const kube::Pod& pod, const placement::PodRequest& request);
 
@@ -61,6 +67,8 @@ class StateFeed {
   std::map<std::string, kube::Node, std::less<>> nodes_;
   std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
   std::map<std::string, placement::PodRequest, std::less<>> waiting_;  // by UID
+  std::string nodes_version_;
+  std::string pods_version_;
 };
 
 }  // namespace mortise::extender

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import shutil
+import subprocess
 import tempfile
 import time
 
+from lib import shipped
 from lib.control_plane import ControlPlane
 from lib.procs import E2EError, tail
-
-ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+from lib.shipped import ROOT
 
 
 def find_binary(name):
@@ -32,13 +33,31 @@ class Bed:
         self.long = long
         self.dir = tempfile.mkdtemp(prefix="mortise-e2e-")
         self.plane = ControlPlane(binaries, self.dir)
+        self.certificates = None
+        self.extender_kubeconfig = None
         self.scheduler_kubeconfig = None
         self._serial = 0
 
     def start(self):
         with self.step("control plane"):
             self.plane.start()
-        self.scheduler_kubeconfig = self.plane.kubeconfig("kube-scheduler", "system:kube-scheduler")
+            self._admin_kubeconfig = self.plane.kubeconfig("kubectl", "e2e-admin", "system:masters")
+        with self.step("accounts and certificates"):
+            self.kubectl("apply", "-k", os.path.join(shipped.KUBE, "rbac"))
+            self.kubectl("apply", "-f", os.path.join(shipped.KUBE, "base", "rights.yaml"))
+            self.extender_kubeconfig = self.plane.token_kubeconfig(shipped.EXTENDER, shipped.SYSTEM)
+            self.scheduler_kubeconfig = self.plane.token_kubeconfig(shipped.SCHEDULER, shipped.SYSTEM)
+            self.certificates = shipped.Certificates(os.path.join(self.dir, "certificates"))
+
+    def kubectl(self, *arguments):
+        """What kubectl prints, as an administrator."""
+        program = os.path.join(self.plane.binaries, "kubectl")
+        done = subprocess.run([program, "--kubeconfig", self._admin_kubeconfig, "--cache-dir",
+                               os.path.join(self.dir, "kubectl-cache"), *arguments],
+                              capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode != 0:
+            raise E2EError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
 
     def close(self, keep):
         self.plane.stop()

@@ -23,8 +23,8 @@ class ControlPlane:
         self._etcd_port, peer_port, self.api_port = free_ports(3)
         self._start_etcd(self._etcd_port, peer_port)
         self._start_apiserver()
-        # kube-apiserver makes this namespace itself, some time after it reports ready.
-        wait_for("namespace default", lambda: "default" in self.namespaces())
+        # kube-apiserver makes these namespaces itself, some time after it reports ready.
+        wait_for("the first namespaces", lambda: {"default", "kube-system"} <= set(self.namespaces()))
 
     def namespaces(self):
         return [n["metadata"]["name"] for n in self.api.get("/api/v1/namespaces")["items"]]
@@ -36,6 +36,15 @@ class ControlPlane:
         """Writes a kubeconfig for that user and returns its path."""
         cert, key = self.pki.client(name, user, group)
         return self.write_kubeconfig(name, {"client-certificate": cert, "client-key": key})
+
+    def token_kubeconfig(self, account, namespace):
+        """Writes a kubeconfig for a service account, with a token of an hour in a file of its own; returns its path."""
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        answer = self.api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", request)
+        token_file = os.path.join(self.dir, account + ".token")
+        with open(token_file, "w", encoding="utf-8") as f:
+            f.write(answer["status"]["token"])
+        return self.write_kubeconfig(account, {"tokenFile": token_file})
 
     def write_kubeconfig(self, name, user, port=None):
         """Of the API server or a proxy before it; `user` holds the credentials as a kubeconfig names them."""
@@ -58,7 +67,7 @@ class ControlPlane:
 
     def restart_apiserver(self):
         """Kills it, open watches and all, and starts it anew on the same port. `api` is a new one, too."""
-        self._apiserver.stop(grace=0)
+        self.apiserver.stop(grace=0)
         self._start_apiserver()
 
     def compact(self):
@@ -84,7 +93,7 @@ class ControlPlane:
 
     def _start_etcd(self, port, peer_port):
         url, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
-        etcd = self.spawn("etcd", [
+        self.etcd = etcd = self.spawn("etcd", [
             os.path.join(self.binaries, "etcd"), "--name", "e2e", "--data-dir", os.path.join(self.dir, "etcd"),
             "--listen-client-urls", url, "--advertise-client-urls", url,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"e2e={peer}",
@@ -92,7 +101,7 @@ class ControlPlane:
         etcd.wait_ready(lambda: http_ok(http.client.HTTPConnection("127.0.0.1", port, timeout=5), "/health"))
 
     def _start_apiserver(self):
-        self._apiserver = self.spawn("kube-apiserver", [
+        self.apiserver = self.spawn("kube-apiserver", [
             os.path.join(self.binaries, "kube-apiserver"),
             "--etcd-servers", f"http://127.0.0.1:{self._etcd_port}",
             "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", str(self.api_port),
@@ -110,7 +119,7 @@ class ControlPlane:
             "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
         cert, key = self.pki.client("admin", "e2e-admin", "system:masters")
         self.api = Api(self.api_port, self.pki.ca, cert, key)
-        self._apiserver.wait_ready(self.api.ready, timeout=120)
+        self.apiserver.wait_ready(self.api.ready, timeout=120)
 
 
 def http_ok(connection, path):

@@ -1,16 +1,18 @@
 """A proxy between the extender and the API server that can lose, refuse or hold what passes.
 
-It shows the API server's own certificate, so the extender trusts it. A caller's bearer token is passed on; a caller
-without one becomes the user of the proxy's client certificate."""
+It shows the API server's own certificate, so the extender trusts it, and passes bearer tokens on."""
 
 import http.client
 import http.server
 import json
+import os
 import socket
 import ssl
 import sys
 import threading
 import time
+
+from lib.shipped import EXTENDER
 
 REASONS = {409: "Conflict", 504: "Timeout"}
 
@@ -67,12 +69,10 @@ class _Server(http.server.ThreadingHTTPServer):
 class FaultProxy:
     """Use as a context manager. `handshakes` is an event: cleared, new connections wait for their TLS handshake."""
 
-    def __init__(self, env, user="e2e-extender"):
+    def __init__(self, env):
         pki = env.plane.pki
         self.api_port = env.plane.api_port
-        self._anonymous = ssl.create_default_context(cafile=pki.ca)
-        self._certified = ssl.create_default_context(cafile=pki.ca)
-        self._certified.load_cert_chain(*pki.client("fault-proxy", user, "system:masters"))
+        self._upstream_tls = ssl.create_default_context(cafile=pki.ca)
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(pki.path("apiserver.crt"), pki.path("apiserver.key"))
         self.handshakes = threading.Event()
@@ -100,9 +100,10 @@ class FaultProxy:
         self.cut()
         self._thread.join(5)
 
-    def kubeconfig(self, env, name="extender-by-proxy", user=None):
-        """Of a client that goes through this proxy; `user` as in a kubeconfig, by default nobody."""
-        return env.plane.write_kubeconfig(name, user or {}, self.port)
+    def kubeconfig(self, env, token_file=None):
+        """Of a client that goes through this proxy, by default with the extender's own token."""
+        token_file = token_file or os.path.join(env.plane.dir, EXTENDER + ".token")
+        return env.plane.write_kubeconfig("extender-by-proxy", {"tokenFile": token_file}, self.port)
 
     def next_bindings(self, *faults):
         """One for each Binding to come; those after them pass."""
@@ -141,7 +142,7 @@ class FaultProxy:
 
     def asks_with(self, token):
         """The API server's status for this token."""
-        connection = self.upstream(with_token=True)
+        connection = self.upstream()
         try:
             connection.request("GET", "/api/v1/nodes?limit=1", headers={"Authorization": "Bearer " + token})
             return connection.getresponse().status
@@ -188,9 +189,8 @@ class FaultProxy:
                 fault = self._faults.pop(0)
         return binding, fault or Fault()
 
-    def upstream(self, with_token):
-        tls = self._anonymous if with_token else self._certified
-        return http.client.HTTPSConnection("127.0.0.1", self.api_port, timeout=600, context=tls)
+    def upstream(self):
+        return http.client.HTTPSConnection("127.0.0.1", self.api_port, timeout=600, context=self._upstream_tls)
 
 
 def status_body(code):
@@ -247,7 +247,7 @@ def _handler(proxy):
             headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "content-length", "connection")}
             for fresh in (False, True):
                 if self._up is None:
-                    self._up = proxy.upstream("Authorization" in self.headers)
+                    self._up = proxy.upstream()
                     self._up.connect()
                     proxy.opened(self._up.sock)
                     fresh = True

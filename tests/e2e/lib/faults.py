@@ -171,7 +171,7 @@ def replaced_token(env):
     account = Account(env, "rotated")
     tokens = [account.write_token()]
     with FaultProxy(env) as proxy:
-        kubeconfig = proxy.kubeconfig(env, user={"tokenFile": account.file})
+        kubeconfig = proxy.kubeconfig(env, account.file)
         with Stage(env, dgx_nodes(env, "token", 2), live=True, extender_entry=BINDS, kubeconfig=kubeconfig) as stage:
             def bound_with(name, token):
                 stage.create(objects.pod(name, 1))

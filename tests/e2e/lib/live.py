@@ -6,6 +6,7 @@ import time
 from lib import objects
 from lib.books import BINDS, check, check_books, dgx_nodes
 from lib.procs import free_ports, wait_for
+from lib.shipped import EXTENDER, SYSTEM
 from lib.stage import PODS, Stage
 
 
@@ -55,7 +56,7 @@ def refused_by_kubelet(env):
 
 def one_leader(env):
     """Of two replicas one answers; when it is killed the other does, and not before the lease has run out."""
-    lease = ("--lease", "default/mortise-extender")
+    lease = ("--lease", f"{SYSTEM}/{EXTENDER}")
     with Stage(env, dgx_nodes(env, "lead", 2), live=True, extender_args=lease, extender_entry=BINDS) as stage:
         stage.create(objects.pod("first", 2))
         stage.wait_bound("first")

@@ -1,8 +1,10 @@
-"""A recording reverse proxy between kube-scheduler and the extender: it passes bodies through unchanged and keeps both."""
+"""A recording reverse proxy between kube-scheduler and the extender: it passes bodies through unchanged and keeps both.
+It speaks TLS on both sides, each with the certificates of the one it stands in for."""
 
 import http.client
 import http.server
 import json
+import ssl
 import sys
 import threading
 import time
@@ -46,18 +48,22 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def handle_error(self, request, client_address):
         # kube-scheduler hangs up when its time limit for a call is over; the exchange is on record all the same.
-        if not isinstance(sys.exc_info()[1], ConnectionError):
+        if not isinstance(sys.exc_info()[1], (ConnectionError, ssl.SSLError)):
             super().handle_error(request, client_address)
 
 
 class Recorder:
-    def __init__(self, upstream_port, log_path):
+    def __init__(self, upstream_port, log_path, certificates):
         self.log = log_path
+        self._client = certificates.client()
         self._upstream_port = upstream_port
         self._file = open(log_path, "a", encoding="utf-8")
         self._lock = threading.Lock()
         self._exchanges = []
         self._server = _Server(("127.0.0.1", 0), self._handler())
+        # The handshake is left to the thread that serves the connection.
+        self._server.socket = certificates.server().wrap_socket(self._server.socket, server_side=True,
+                                                                do_handshake_on_connect=False)
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -87,7 +93,7 @@ class Recorder:
                 self._file.flush()
 
     def _forward(self, path, body, content_type):
-        connection = http.client.HTTPConnection("127.0.0.1", self._upstream_port, timeout=60)
+        connection = http.client.HTTPSConnection("127.0.0.1", self._upstream_port, timeout=60, context=self._client)
         try:
             connection.request("POST", path, body, {"Content-Type": content_type})
             response = connection.getresponse()

@@ -10,9 +10,10 @@ from lib.books import (ASSIGNED, BINDS, Creator, bound_pods, check, check_device
                        wait_all_bound)
 from lib.fault_proxy import FaultProxy
 from lib.procs import free_ports, wait_for
+from lib.shipped import EXTENDER, SYSTEM
 from lib.stage import PODS, Stage
 
-LEASE = "default/stopped-leader"
+LEASE = f"{SYSTEM}/{EXTENDER}"
 LEASE_S = 15
 
 
@@ -58,7 +59,7 @@ def stopped_leader(env):
                                          extender_args=("--lease", LEASE), kubeconfig=proxy.kubeconfig(env)) as stage:
         first, first_admin = stage.extender.popen, stage.admin_port
         port, admin_port = free_ports(2)
-        second = stage.spawn_replica(port, admin_port, env.plane.kubeconfig("second", "e2e-extender", "system:masters"))
+        second = stage.spawn_replica(port, admin_port, env.extender_kubeconfig)
         try:
             names = [f"s{i:03d}" for i in range(200)]
             creator = Creator(env, [objects.pod(name, 1) for name in names])

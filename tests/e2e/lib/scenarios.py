@@ -10,6 +10,7 @@ from lib.faults import deleted_while_binding, faulty_bindings, refused_for_good,
 from lib.live import live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
 from lib.neighbours import refused_by_another, volumes
+from lib.parity import parity
 from lib.restarts import (api_server_killed, expired_watch, killed_while_binding, scheduler_killed,
                           stopped_leader)
 from lib.stage import Stage
@@ -160,6 +161,7 @@ def preemption_frees_what_is_needed(env):
 
 
 SCENARIOS = {
+    "parity": parity,
     "first-contact": first_contact,
     "unschedulable": unschedulable,
     "unknown-node": unknown_node,

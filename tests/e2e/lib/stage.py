@@ -5,7 +5,7 @@ import json
 import os
 import ssl
 
-from lib import objects
+from lib import objects, shipped
 from lib.control_plane import http_ok
 from lib.procs import E2EError, free_ports, wait_for
 from lib.recorder import Recorder
@@ -16,9 +16,9 @@ NODES = "/api/v1/nodes"
 
 class Stage:
     """Use as a context manager. `cluster` is the cluster file of the nodes; the extender is given the same file
-    unless `extender_cluster` names another one, or `live` has it watch the API server. `extender_entry` overrides keys
-    of kube-scheduler's extender entry, `more_extenders` are further entries after it; `node_metadata` is added to that of
-    every node; `kubeconfig` is the one of a live extender, by default that of an administrator."""
+    unless `extender_cluster` names another one, or `live` has it watch the API server with its service account, or as
+    `kubeconfig` says. kube-scheduler runs with the configuration of config/kube/base; `extender_entry` overrides keys of its
+    extender entry, `more_extenders` are further entries after it. `node_metadata` is added to that of every node."""
 
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
                  node_metadata=None, kubeconfig=None, more_extenders=()):
@@ -124,7 +124,7 @@ class Stage:
 
     def connect(self, port, timeout=10):
         """A connection to an extender's verbs, as kube-scheduler's."""
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+        return http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=self.env.certificates.client())
 
     @staticmethod
     def _http(connection, method, path, body=None):
@@ -139,9 +139,13 @@ class Stage:
         """What the extender's admin side answers, as text."""
         return self._http(http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=10), "GET", path)[1]
 
+    def metrics(self):
+        """The extender's metrics as text."""
+        return self.admin("/metrics")
+
     def metric(self, name):
         """The value of a metric of the extender, labels included in the name."""
-        for line in self.admin("/metrics").splitlines():
+        for line in self.metrics().splitlines():
             if line.startswith(name + " "):
                 return float(line.split()[-1])
         raise E2EError(f"no metric {name}")
@@ -164,15 +168,15 @@ class Stage:
     def _start_extender(self):
         self._extender_port, self.admin_port = free_ports(2)
         self._spawn_extender()
-        self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl")
+        self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl",
+                                 self.env.certificates)
 
     def _extender_argv(self, port, admin_port, kubeconfig=None):
         source = ["--cluster", self.extender_cluster]
         if self._live:
-            source = ["--kubeconfig", kubeconfig or self._kubeconfig
-                      or self.env.plane.kubeconfig("extender", "e2e-extender", "system:masters")]
+            source = ["--kubeconfig", kubeconfig or self._kubeconfig or self.env.extender_kubeconfig]
         return [self.env.extender_binary, *source, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin_port}",
-                *self._extender_args]
+                *self.env.certificates.extender_arguments(), *self._extender_args]
 
     def _spawn_extender(self):
         self.extender = self._spawn("extender", self._extender_argv(self._extender_port, self.admin_port))
@@ -180,15 +184,16 @@ class Stage:
         self.extender.wait_ready(lambda: http_ok(
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
 
-    def _start_scheduler(self):
-        kubeconfig = self.env.scheduler_kubeconfig
-        entry = {"urlPrefix": f"http://127.0.0.1:{self.recorder.port}", "filterVerb": "filter",
-                 "prioritizeVerb": "prioritize", "weight": 20, "nodeCacheCapable": True, "httpTimeout": "30s",
-                 "managedResources": [{"name": objects.GPU, "ignoredByScheduler": False}], **self._extender_entry}
-        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-                  "leaderElection": {"leaderElect": False}, "percentageOfNodesToScore": 100,
-                  "clientConnection": {"kubeconfig": kubeconfig, "qps": 1000, "burst": 1000}, "extenders": [entry]}
+    def _scheduler_config(self):
+        port = self.recorder.port if self.recorder else self._extender_port
+        config = shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}",
+                                          self.env.certificates.dir, self._live, self._extender_entry)
         config["extenders"] += self._more_extenders
+        return config
+
+    def _spawn_scheduler(self):
+        kubeconfig = self.env.scheduler_kubeconfig
+        config = self._scheduler_config()
         path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f, indent=1)
@@ -197,6 +202,9 @@ class Stage:
             os.path.join(self.env.plane.binaries, "kube-scheduler"), "--config", path, "--v", "2",
             "--bind-address", "127.0.0.1", "--secure-port", str(self.scheduler_port),
             "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig])
+
+    def _start_scheduler(self):
+        self._spawn_scheduler()
         # It makes a certificate of its own for this port, which nobody could check.
         untrusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         untrusted.check_hostname = False

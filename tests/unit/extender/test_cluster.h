@@ -76,6 +76,7 @@ class TestCluster {
 
   ManualClock& clock() { return clock_; }
   Bookings& bookings() { return bookings_; }
+  placement::Engine& engine() { return *engine_; }
   Handlers& handlers() { return *handlers_; }
   Service& service() { return *service_; }
   const placement::ClusterState& cluster() const { return cluster_; }
