@@ -43,14 +43,16 @@ BindResult ApiBinder::send(const kube::Binding& binding) {
     if (const std::string why = why_not_ ? why_not_() : std::string(); !why.empty()) {
       return {in_flight ? State::kUnknown : State::kNotBound, "not the leader: " + why};
     }
-    const kube::Done done = kube::bind_pod(client_, binding, {.timeout = {}, .stop = stop_});
+    const auto limit = time_left_ ? std::optional(time_left_()) : std::nullopt;
+    const kube::Done done = kube::bind_pod(client_, binding, {.timeout = limit, .stop = stop_});
     last = done.detail;
     switch (done.outcome) {
       case Outcome::kDone:
         return {State::kBound, ""};
       case Outcome::kNotFound:
-      case Outcome::kRefused:
         return {State::kNotBound, last};
+      case Outcome::kRefused:
+        return {in_flight ? State::kUnknown : State::kNotBound, last};
       case Outcome::kConflict:
       case Outcome::kUnknown: {
         const auto read = kube::read_pod(client_, binding.ns, binding.pod, {.timeout = {}, .stop = stop_});

@@ -38,9 +38,18 @@ class ApiBinder final : public Binder {
   /// Asked before each Binding is sent; empty: it may be.
   using WhyNot = std::function<std::string()>;
 
+  /// Asked after that: for how long from now. A Binding that has not left by then does not leave; empty: the client's
+  /// own limit holds.
+  using TimeLeft = std::function<Nanoseconds()>;
+
   /// All must outlive it.
-  ApiBinder(kube::ApiClient& client, kube::Waiter& waiter, std::stop_token stop, WhyNot why_not = {})
-      : client_(client), waiter_(waiter), stop_(std::move(stop)), why_not_(std::move(why_not)) {}
+  ApiBinder(kube::ApiClient& client, kube::Waiter& waiter, std::stop_token stop, WhyNot why_not = {},
+            TimeLeft time_left = {})
+      : client_(client),
+        waiter_(waiter),
+        stop_(std::move(stop)),
+        why_not_(std::move(why_not)),
+        time_left_(std::move(time_left)) {}
   BindResult bind(const kube::Binding& binding) override;
   /// Whether a Binding is on its way, or about to be sent. Any thread may ask.
   bool busy() const { return running_ > 0; }
@@ -52,6 +61,7 @@ class ApiBinder final : public Binder {
   kube::Waiter& waiter_;
   std::stop_token stop_;
   WhyNot why_not_;
+  TimeLeft time_left_;
   std::atomic<int> running_ = 0;
 };
 

@@ -109,6 +109,11 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
     const DeviceSet& held = cluster_.allocation(*booking.allocation)->devices;
     const bool as_thought = devices.empty() || devices == held || !honours_devices(node);
     if (as_thought) {
+      if (!devices.empty()) {
+        booking.told = devices;
+      } else if (booking.stage != Stage::kBound) {
+        booking.told = held;  // a place of ours: its Binding names them
+      }
       if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, pod.uid});
       booking.stage = Stage::kBound;
       return;
@@ -117,7 +122,8 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
   const bool held_others = found != by_uid_.end() && found->second.node == node && found->second.allocation;
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
   Booking& booking = put(pod, node, Stage::kBound);
-  take_place(booking, devices);
+  booking.told = devices;
+  take_place(booking);
   note_told(booking, devices, held_others);
   if (!before.empty()) complete_short_ones(before);
 }
@@ -134,7 +140,8 @@ void Bookings::note_told(const Booking& booking, const DeviceSet& devices, bool 
                      Witness::kAnnotation, "a pod's annotation");
 }
 
-void Bookings::take_place(Booking& booking, const DeviceSet& devices) {
+void Bookings::take_place(Booking& booking) {
+  const DeviceSet& devices = booking.told;
   const auto node = cluster_.find_node(booking.node);
   if (!node) return;
   const ShapeId shape = cluster_.intern(booking.request);
@@ -190,16 +197,19 @@ void Bookings::complete_short_ones(std::string_view node) {
     Booking& booking = by_uid_.at(uid);
     if (!booking.is_short(cluster_)) continue;
     give_back(booking);
-    take_place(booking, {});
+    take_place(booking);
   }
 }
 
 void Bookings::node_added(std::string_view node) {
   const auto pods = by_node_.find(node);
   if (pods == by_node_.end()) return;
-  for (const std::string& uid : pods->second) {
-    Booking& booking = by_uid_.at(uid);
-    if (!booking.allocation) take_place(booking, {});
+  // Those whose devices are known first: the others are given what is left.
+  for (const bool told : {true, false}) {
+    for (const std::string& uid : pods->second) {
+      Booking& booking = by_uid_.at(uid);
+      if (!booking.allocation && booking.told.empty() != told) take_place(booking);
+    }
   }
 }
 

@@ -32,6 +32,7 @@ struct Booking {
   Stage stage = Stage::kReserved;
   std::optional<AllocationId> allocation;  ///< none while its node is not known
   Nanoseconds expires = 0;
+  placement::DeviceSet told;           ///< of a bound pod: those it was told to take; empty if none
   std::optional<Nanoseconds> started;  ///< since 1970; none: it has not, as far as is known
   kube::DecisionStamp decided;         ///< of a reserved or binding place
 
@@ -127,7 +128,7 @@ class Bookings {
   Booking& put(const placement::PodRequest& pod, std::string_view node, Booking::Stage stage);
   void forget(std::string_view uid);
   void give_back(Booking& booking);
-  void take_place(Booking& booking, const placement::DeviceSet& devices);
+  void take_place(Booking& booking);
   void note_told(const Booking& booking, const placement::DeviceSet& devices, bool held_others);
   bool honours_devices(std::string_view node) const;
   void complete_short_ones(std::string_view node);

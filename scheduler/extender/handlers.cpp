@@ -319,7 +319,7 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
 
 std::string Handlers::bind(const BindingArgs& args) {
   const BindStart start = start_bind(args);
-  if (start.error.empty() && !start.done) finish_bind(start.request, args.node, BindResult::State::kBound);
+  if (start.error.empty() && !start.done) finish_bind(start, args.node, BindResult::State::kBound);
   return start.error;
 }
 
@@ -356,12 +356,13 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
     start.devices = cluster_.allocation(*held->allocation)->devices;
     start.decided = held->decided;
   }
-  bookings_.start_binding(args.pod_uid);
+  start.holds_place = bookings_.start_binding(args.pod_uid);
   if (memory != nullptr) trials_.settle(memory->group, args.pod_uid);
   return start;
 }
 
-void Handlers::finish_bind(const PodRequest& pod, const std::string& node, BindResult::State state) {
+void Handlers::finish_bind(const BindStart& start, const std::string& node, BindResult::State state) {
+  const PodRequest& pod = start.request;
   if (state == BindResult::State::kNotBound) {
     bookings_.binding_failed(pod.uid);
     return;
@@ -371,11 +372,13 @@ void Handlers::finish_bind(const PodRequest& pod, const std::string& node, BindR
     bookings_.binding_unknown(pod.uid, clock_.now() + kKept);
     return;
   }
+  asked_pods_.erase(pod.uid);
+  // News of the pod may come before the answer to its Binding: bound, and deleted again.
+  if (start.holds_place && bookings_.find(pod.uid) == nullptr) return;
   bookings_.bound(pod, node, {});
   // Until kubelet says so itself.
   const Booking* booking = bookings_.find(pod.uid);
   if (booking != nullptr && !booking->started) bookings_.started(pod.uid, clock_.since_1970());
-  asked_pods_.erase(pod.uid);
 }
 
 /// What is reserved on the node; else the plan's own devices while they are free, else the policy's choice there now.

@@ -85,14 +85,15 @@ class Handlers {
   struct BindStart {
     std::string error;  ///< not empty: refused
     bool done = false;  ///< it is bound there already
+    bool holds_place = false;
     placement::PodRequest request;
     placement::DeviceSet devices;
     kube::DecisionStamp decided;
   };
   BindStart start_bind(const BindingArgs& args);
   /// Bound: the place is the pod's. Not bound: it is given back. Unknown: it is kept for a while, until the pod is seen
-  /// bound or asks again.
-  void finish_bind(const placement::PodRequest& pod, const std::string& node, BindResult::State state);
+  /// bound or asks again. A pod that was seen to end since start_bind keeps nothing.
+  void finish_bind(const BindStart& start, const std::string& node, BindResult::State state);
 
  private:
   /// The distinct nodes of a request; `known[i]` is the entry `at[i]` of `nodes`.

@@ -69,7 +69,9 @@ class Leadership {
   void asked() { asked_at_ = clock_.now(); }
 
   /// Any thread may ask.
-  bool leads() const { return clock_.now() < leads_until_; }
+  bool leads() const { return time_left() > 0; }
+  /// For how long it leads if it renews the lease no more; 0 or less: it does not.
+  Nanoseconds time_left() const { return leads_until_ - clock_.now(); }
   /// Why it does not lead, as one line; empty: it does.
   std::string why_not() const;
 

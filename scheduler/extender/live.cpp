@@ -45,8 +45,11 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
     live->leadership_.emplace(*live->lease_, options.identity, clock,
                               [live = live.get()] { return live->binder_->busy(); });
   }
-  live->binder_.emplace(*live->client_, live->waiter_, live->stop_.get_token(),
-                        [live = live.get()] { return live->why_not_leader(); });
+  ApiBinder::TimeLeft time_left;
+  if (live->leadership_) time_left = [leadership = &*live->leadership_] { return leadership->time_left(); };
+  live->binder_.emplace(
+      *live->client_, live->waiter_, live->stop_.get_token(), [live = live.get()] { return live->why_not_leader(); },
+      std::move(time_left));
   return live;
 }
 

@@ -94,7 +94,7 @@ std::string Service::bind_and_tell(const BindingArgs& args, Handlers::BindStart&
     result = binder_->bind(binding);
   }
   const std::lock_guard lock(mutex_);
-  handlers_.finish_bind(start.request, args.node, result.state);
+  handlers_.finish_bind(start, args.node, result.state);
   return result.error;
 }
 

@@ -113,7 +113,12 @@ void StateFeed::replace_pods(const std::vector<kube::Pod>& pods) {
     if (!uids.contains(uid)) delete_pod(uid);
   }
   for (const std::string& uid : gone(waiting_, uids)) delete_pod(uid);
-  for (const kube::Pod& pod : pods) upsert_pod(pod);
+  // Those that say which devices they hold first: the others are given what is left.
+  for (const bool told : {true, false}) {
+    for (const kube::Pod& pod : pods) {
+      if (pod.annotations.contains(std::string(kube::kAssignedDevicesAnnotation)) == told) upsert_pod(pod);
+    }
+  }
 }
 
 void StateFeed::upsert_pod(const kube::Pod& pod) {

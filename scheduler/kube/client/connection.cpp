@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "scheduler/base/clock.h"
 #include "scheduler/kube/client/socket.h"
 
 namespace mortise::kube {
@@ -175,6 +176,8 @@ ssize_t Connection::write(const char* from, std::size_t size) {
 ssize_t Connection::send_some(const char* from, std::size_t size) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   while (trouble_ == Trouble::kNone) {
+    // A process that was stopped for long finds its socket ready, and its time over.
+    if (SteadyClock().now() >= limits_.deadline) return give_up(Trouble::kTimedOut, text_of(Trouble::kTimedOut));
     if (session_) {
       ERR_clear_error();
       const int count = SSL_write(session_.get(), from, static_cast<int>(std::min(size, kPiece)));

@@ -16,9 +16,14 @@ class ApiError(E2EError):
 class Api:
     def __init__(self, port, ca, cert, key):
         self.port = port
+        self._files = (ca, cert, key)
         self._tls = ssl.create_default_context(cafile=ca)
         self._tls.load_cert_chain(cert, key)
         self._connection = None
+
+    def another(self):
+        """The same for another thread: one object serves one call at a time."""
+        return Api(self.port, *self._files)
 
     def get(self, path):
         return self.call("GET", path)

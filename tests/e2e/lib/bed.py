@@ -25,11 +25,12 @@ def find_binary(name):
 
 
 class Bed:
-    """What a scenario is given. `scenario` is the name of the one that runs."""
+    """What a scenario is given. `scenario` is the name of the one that runs; `long` asks for its long form, if it has one."""
 
-    def __init__(self, binaries, extender_binary):
+    def __init__(self, binaries, extender_binary, long=False):
         self.extender_binary = extender_binary
         self.scenario = "setup"
+        self.long = long
         self.dir = tempfile.mkdtemp(prefix="mortise-e2e-")
         self.plane = ControlPlane(binaries, self.dir)
         self.certificates = None

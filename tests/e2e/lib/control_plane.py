@@ -6,7 +6,7 @@ import os
 
 from lib.api import Api
 from lib.pki import Pki
-from lib.procs import Process, free_ports, wait_for
+from lib.procs import E2EError, Process, free_ports, wait_for
 
 
 class ControlPlane:
@@ -35,7 +35,7 @@ class ControlPlane:
     def kubeconfig(self, name, user, group=None):
         """Writes a kubeconfig for that user and returns its path."""
         cert, key = self.pki.client(name, user, group)
-        return self._write_kubeconfig(name, {"client-certificate": cert, "client-key": key})
+        return self.write_kubeconfig(name, {"client-certificate": cert, "client-key": key})
 
     def token_kubeconfig(self, account, namespace):
         """Writes a kubeconfig for a service account, with a token of an hour in a file of its own; returns its path."""
@@ -44,13 +44,14 @@ class ControlPlane:
         token_file = os.path.join(self.dir, account + ".token")
         with open(token_file, "w", encoding="utf-8") as f:
             f.write(answer["status"]["token"])
-        return self._write_kubeconfig(account, {"tokenFile": token_file})
+        return self.write_kubeconfig(account, {"tokenFile": token_file})
 
-    def _write_kubeconfig(self, name, user):
+    def write_kubeconfig(self, name, user, port=None):
+        """Of the API server or a proxy before it; `user` holds the credentials as a kubeconfig names them."""
         path = os.path.join(self.dir, name + ".kubeconfig")
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
-            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.api_port}",
+            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{port or self.api_port}",
                                                      "certificate-authority": self.pki.ca}}],
             "users": [{"name": name, "user": user}],
             "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": name}}],
@@ -69,6 +70,23 @@ class ControlPlane:
         too."""
         self.apiserver.stop(grace=0)
         self._start_apiserver(*more)
+
+    def compact(self):
+        """etcd forgets every version but the last; returns that one."""
+        def ask(path, body):
+            connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port, timeout=30)
+            try:
+                connection.request("POST", path, json.dumps(body))
+                answer = connection.getresponse()
+                text = answer.read().decode()
+            finally:
+                connection.close()
+            if answer.status != 200:
+                raise E2EError(f"etcd answers {path} with {answer.status} {text}")
+            return json.loads(text)
+        revision = ask("/v3/maintenance/status", {})["header"]["revision"]
+        ask("/v3/kv/compaction", {"revision": revision, "physical": True})
+        return int(revision)
 
     def stop(self):
         for process in reversed(self.processes):

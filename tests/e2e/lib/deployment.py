@@ -6,7 +6,7 @@ import os
 
 from lib import objects, shipped
 from lib.api import Api, ApiError
-from lib.live import ASSIGNED, check, dgx_nodes
+from lib.books import ASSIGNED, check, dgx_nodes
 from lib.procs import E2EError, wait_for
 from lib.shipped import EXTENDER, KUBE, SCHEDULER, SYSTEM, yaml
 from lib.stage import PODS, Stage

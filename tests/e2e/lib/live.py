@@ -1,61 +1,13 @@
 """Scenarios in which the extender watches the API server and binds."""
 
-import collections
-import json
 import os
-import random
 import time
 
 from lib import objects
-from lib.procs import E2EError, free_ports, wait_for
+from lib.books import BINDS, check, check_books, dgx_nodes
+from lib.procs import free_ports, wait_for
 from lib.shipped import EXTENDER, SYSTEM
 from lib.stage import PODS, Stage
-
-ASSIGNED = "mortise.dev/assigned-devices"
-BINDS = {"bindVerb": "bind"}
-
-
-def check(condition, text):
-    if not condition:
-        raise E2EError(text)
-
-
-def dgx_nodes(env, name, count, gpus=8):
-    rows = [{"sn": f"{name}-{i:02d}", "cpu_milli": 96000, "memory_mib": 786432, "gpu": gpus,
-             "model": "NVIDIA-A100-SXM4-40GB"} for i in range(count)]
-    return objects.write_cluster(os.path.join(env.plane.dir, f"{name}.csv"), rows)
-
-
-def held_devices(stage):
-    """Node -> device -> pods that hold it, from what the API server has."""
-    held = collections.defaultdict(lambda: collections.defaultdict(list))
-    for pod in stage.api.get(PODS)["items"]:
-        node = pod["spec"].get("nodeName")
-        ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-        if not node or ended or objects.GPU not in pod["spec"]["containers"][0]["resources"].get("limits", {}):
-            continue
-        text = pod["metadata"].get("annotations", {}).get(ASSIGNED)
-        check(text, f"pod {pod['metadata']['name']} is bound without its devices")
-        for device in json.loads(text)["main"]:
-            held[node][device].append(pod["metadata"]["name"])
-    return held
-
-
-def check_books(stage):
-    """No device twice, and as many free GPUs as the extender says."""
-    held = held_devices(stage)
-    for node, devices in held.items():
-        twice = {d: pods for d, pods in devices.items() if len(pods) > 1}
-        check(not twice, f"devices of {node} that several pods hold: {twice}")
-    used = sum(len(devices) for devices in held.values())
-
-    def told():
-        for line in stage.metrics().splitlines():
-            if line.startswith("mortise_cluster_gpus_used "):
-                return float(line.split()[-1]) == used
-        raise E2EError("no metric of used GPUs")
-    wait_for(f"the extender to count {used} GPUs in use", told, 20)
-    return used
 
 
 def live_binding(env):
@@ -80,24 +32,6 @@ def live_binding(env):
         time.sleep(1)
         after = check_books(stage)
         return f"{len(bound)} pods bound, {before} of 32 GPUs; {after} after six were deleted"
-
-
-def killed_while_binding(env, kills=3):
-    """kill -9 of the extender at random moments: no device twice, no pod lost."""
-    draw = random.Random(env.next_serial())
-    with Stage(env, dgx_nodes(env, "kill", 10), live=True, extender_entry=BINDS) as stage:
-        names = [f"k{i:02d}" for i in range(60)]
-        for i, name in enumerate(names):
-            stage.create(objects.pod(name, 1 + i % 2))  # 90 GPUs for 80: some must wait
-            if i % 20 == 10 and i // 20 < kills:
-                time.sleep(draw.uniform(0, 0.3))
-                stage.kill_extender()
-
-        def full():
-            return sum(len(d) for d in held_devices(stage).values()) >= 79
-        wait_for("80 GPUs to be in use", full, 90, interval=0.5)
-        used = check_books(stage)
-        return f"{kills} kills, {used} of 80 GPUs in use, none twice"
 
 
 def refused_by_kubelet(env):

@@ -7,7 +7,7 @@ import subprocess
 
 from lib import decision_log, objects
 from lib.bed import find_binary
-from lib.live import check, check_books
+from lib.books import check, check_books
 from lib.procs import wait_for
 from lib.stage import NODES, PODS, Stage
 

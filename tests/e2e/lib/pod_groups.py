@@ -4,7 +4,7 @@ import contextlib
 import time
 
 from lib import objects
-from lib.live import BINDS, check, check_books, dgx_nodes
+from lib.books import BINDS, check, check_books, dgx_nodes
 from lib.procs import wait_for
 from lib.stage import NODES, PODS, Stage
 

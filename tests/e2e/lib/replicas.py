@@ -3,7 +3,7 @@
 import time
 
 from lib import objects
-from lib.live import BINDS, check, dgx_nodes
+from lib.books import BINDS, check, dgx_nodes
 from lib.procs import free_ports, wait_for
 from lib.shipped import EXTENDER, SYSTEM
 from lib.stage import Stage

@@ -4,22 +4,22 @@ import collections
 import os
 
 from lib import objects
+from lib.books import check
+from lib.crowds import crowd_at_bind, full_nodes, last_gpu
 from lib.deployment import forged_annotations, manifests, other_schedulers
-from lib.live import killed_while_binding, live_binding, one_leader, refused_by_kubelet
+from lib.faults import deleted_while_binding, faulty_bindings, refused_for_good, replaced_token, slow_binding
+from lib.live import live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
+from lib.neighbours import refused_by_another, volumes
 from lib.parity import parity
 from lib.pod_groups import native_pod_group
-from lib.procs import E2EError
 from lib.replicas import sidecars_follow_their_scheduler
+from lib.restarts import (api_server_killed, expired_watch, killed_while_binding, scheduler_killed,
+                           stopped_leader)
 from lib.stage import Stage
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIXED = os.path.join(HERE, "..", "clusters", "mixed.csv")
-
-
-def check(condition, text):
-    if not condition:
-        raise E2EError(text)
 
 
 def check_filter(exchange):
@@ -180,4 +180,18 @@ SCENARIOS = {
     "other-schedulers": other_schedulers,
     "native-pod-group": native_pod_group,
     "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
+    "stopped-leader": stopped_leader,
+    "scheduler-killed": scheduler_killed,
+    "api-server-killed": api_server_killed,
+    "expired-watch": expired_watch,
+    "faulty-bindings": faulty_bindings,
+    "refused-for-good": refused_for_good,
+    "slow-binding": slow_binding,
+    "deleted-while-binding": deleted_while_binding,
+    "replaced-token": replaced_token,
+    "refused-by-another": refused_by_another,
+    "volumes": volumes,
+    "last-gpu": last_gpu,
+    "crowd-at-bind": crowd_at_bind,
+    "full-nodes": full_nodes,
 }

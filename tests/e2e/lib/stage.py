@@ -16,12 +16,12 @@ NODES = "/api/v1/nodes"
 
 class Stage:
     """Use as a context manager. `cluster` is the cluster file of the nodes; the extender is given the same file
-    unless `extender_cluster` names another one, or `live` has it watch the API server with its service account.
-    kube-scheduler runs with the configuration of config/kube/base; `extender_entry` overrides keys of its extender entry.
-    `node_metadata` is added to that of every node."""
+    unless `extender_cluster` names another one, or `live` has it watch the API server with its service account, or as
+    `kubeconfig` says. kube-scheduler runs with the configuration of config/kube/base; `extender_entry` overrides keys of its
+    extender entry, `more_extenders` are further entries after it. `node_metadata` is added to that of every node."""
 
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
-                 node_metadata=None, scheduler_args=()):
+                 node_metadata=None, scheduler_args=(), kubeconfig=None, more_extenders=()):
         self.env = env
         self.api = env.plane.api
         self.cluster = cluster
@@ -31,6 +31,8 @@ class Stage:
         self._live = live
         self._node_metadata = node_metadata or {}
         self._scheduler_args = list(scheduler_args)
+        self._kubeconfig = kubeconfig
+        self._more_extenders = list(more_extenders)
         self._serial = env.next_serial()
         self.recorder = None
         self.extender = None
@@ -102,9 +104,9 @@ class Stage:
             return None
         return wait_for(f"pod {name} to be refused", refused, timeout)
 
-    def spawn_replica(self, port, admin_port):
-        """A second extender with the same arguments."""
-        replica = self._spawn("replica", self._extender_argv(port, admin_port))
+    def spawn_replica(self, port, admin_port, kubeconfig=None):
+        """A second extender with the same arguments, but for a kubeconfig of its own if one is given."""
+        replica = self._spawn("replica", self._extender_argv(port, admin_port, kubeconfig))
         replica.wait_ready(lambda: "listening on" in replica.log_text(), timeout=30)
         return replica
 
@@ -112,9 +114,14 @@ class Stage:
         """Status and text of an extender's /readyz."""
         return self._http(http.client.HTTPConnection("127.0.0.1", admin_port, timeout=10), "GET", "/readyz")
 
-    def ask(self, port, path, document):
+    @property
+    def extender_port(self):
+        """Of the extender's verbs, the recorder left out."""
+        return self._extender_port
+
+    def ask(self, port, path, document, timeout=10):
         """An extender's answer to a verb."""
-        return json.loads(self._http(self.connect(port), "POST", path, json.dumps(document))[1])
+        return json.loads(self._http(self.connect(port, timeout), "POST", path, json.dumps(document))[1])
 
     def connect(self, port, timeout=10):
         """A connection to an extender's verbs, as kube-scheduler's."""
@@ -129,9 +136,20 @@ class Stage:
         finally:
             connection.close()
 
+    def admin(self, path):
+        """What the extender's admin side answers, as text."""
+        return self._http(http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=10), "GET", path)[1]
+
     def metrics(self):
         """The extender's metrics as text."""
-        return self._http(http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=10), "GET", "/metrics")[1]
+        return self.admin("/metrics")
+
+    def metric(self, name):
+        """The value of a metric of the extender, labels included in the name."""
+        for line in self.metrics().splitlines():
+            if line.startswith(name + " "):
+                return float(line.split()[-1])
+        raise E2EError(f"no metric {name}")
 
     def _spawn(self, name, argv):
         return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)
@@ -142,14 +160,22 @@ class Stage:
         self.extender.popen.wait()
         self._spawn_extender()
 
+    def kill_scheduler(self):
+        """kill -9, and a new one."""
+        self.scheduler.popen.kill()
+        self.scheduler.popen.wait()
+        self._start_scheduler()
+
     def _start_extender(self):
         self._extender_port, self.admin_port = free_ports(2)
         self._spawn_extender()
         self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl",
                                  self.env.certificates)
 
-    def _extender_argv(self, port, admin_port):
-        source = ["--kubeconfig", self.env.extender_kubeconfig] if self._live else ["--cluster", self.extender_cluster]
+    def _extender_argv(self, port, admin_port, kubeconfig=None):
+        source = ["--cluster", self.extender_cluster]
+        if self._live:
+            source = ["--kubeconfig", kubeconfig or self._kubeconfig or self.env.extender_kubeconfig]
         return [self.env.extender_binary, *source, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin_port}",
                 *self.env.certificates.extender_arguments(), *self._extender_args]
 
@@ -161,8 +187,10 @@ class Stage:
 
     def scheduler_config(self):
         port = self.recorder.port if self.recorder else self._extender_port
-        return shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}", self.env.certificates.dir,
-                                        self._live, self._extender_entry)
+        config = shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}",
+                                          self.env.certificates.dir, self._live, self._extender_entry)
+        config["extenders"] += self._more_extenders
+        return config
 
     def _spawn_scheduler(self):
         kubeconfig = self.env.scheduler_kubeconfig

@@ -125,6 +125,10 @@ TEST_F(BinderTest, WhatIsRefusedIsNotTriedAgain) {
   EXPECT_THAT(server_.asked(), SizeIs(3));
 }
 
+TEST_F(BinderTest, ARefusalSaysNothingOfABindingThatWasLostBefore) {
+  EXPECT_EQ(bind({504, 403}, pod_json("u1", "")).state, State::kUnknown);
+}
+
 TEST_F(BinderTest, AServerThatIsBusyIsAskedAgainAndThenGivenUp) {
   EXPECT_EQ(bind({429, 201}, "").state, State::kBound);
   const BindResult result = bind({429}, "");
@@ -137,6 +141,16 @@ TEST_F(BinderTest, WhoDoesNotLeadSendsNothing) {
   EXPECT_EQ(result.state, State::kNotBound);
   EXPECT_EQ(result.error, "not the leader: other leads");
   EXPECT_THAT(server_.asked(), testing::IsEmpty());
+}
+
+TEST_F(BinderTest, WhoseTimeIsOverWhenABindingIsAboutToLeaveSendsNothing) {
+  pod_ = pod_json("u1", "");
+  ASSERT_TRUE(client_->get("/api/v1/namespaces/ml/pods/train").ok());  // leaves a connection that takes bytes at once
+  ApiBinder binder(*client_, waiter_, stop_.get_token(), {}, [] { return Nanoseconds{0}; });
+  const BindResult result = binder.bind({"ml", "train", "u1", "n1", {}});
+  EXPECT_EQ(result.state, State::kNotBound);
+  EXPECT_THAT(result.error, HasSubstr("timed out"));
+  EXPECT_THAT(server_.asked(), ElementsAre(kGet));
 }
 
 }  // namespace

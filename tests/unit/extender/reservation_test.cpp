@@ -94,8 +94,19 @@ TEST(Reservation, ABindThatFailsGivesThePlaceBack) {
   EXPECT_EQ(start.devices.size(), 8);
   EXPECT_THAT(cluster.handlers().start_bind(to("u1", "big-a")).error, HasSubstr("being bound"));
   EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));  // on its way
-  cluster.handlers().finish_bind(start.request, "big-a", BindResult::State::kNotBound);
+  cluster.handlers().finish_bind(start, "big-a", BindResult::State::kNotBound);
   EXPECT_EQ(cluster.free_gpus("big-a"), 8);
+}
+
+TEST(Reservation, APodThatEndsBeforeItsBindingIsAnsweredKeepsNothing) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  const Handlers::BindStart start = cluster.handlers().start_bind(to("u1", "big-a"));
+  cluster.bookings().bound(start.request, "big-a", {});
+  cluster.bookings().ended("u1");
+  cluster.handlers().finish_bind(start, "big-a", BindResult::State::kBound);
+  EXPECT_EQ(cluster.free_gpus("big-a"), 8);
+  EXPECT_EQ(cluster.bookings().find("u1"), nullptr);
 }
 
 }  // namespace

@@ -35,9 +35,25 @@ kube::Pod pod(const std::string& uid, int gpus, const std::string& on = "") {
   return made;
 }
 
+/// A bound pod of one GPU whose annotation says which.
+kube::Pod told(const std::string& uid, const std::string& device, const std::string& on) {
+  kube::Pod made = pod(uid, 1, on);
+  made.annotations = {{"mortise.dev/assigned-devices", R"({"main":[")" + device + R"("]})"}};
+  return made;
+}
+
 class StateFeedTest : public ::testing::Test {
  protected:
   const placement::NodeState& state(const std::string& name) { return cluster.state_of(*cluster.find_node(name)); }
+  /// The devices that are not free.
+  std::string taken(const std::string& name) {
+    std::string text;
+    for (int device = 0; device < state(name).devices; ++device) {
+      if (state(name).free[static_cast<std::size_t>(device)] == 1000) continue;
+      text += (text.empty() ? "" : " ") + std::to_string(device);
+    }
+    return text;
+  }
   int free(const std::string& name) { return state(name).whole_free(); }
   void check() { EXPECT_TRUE(cluster.check().ok()) << cluster.check().message(); }
 
@@ -107,6 +123,38 @@ TEST_F(StateFeedTest, PodsMayComeBeforeTheirNode) {
   feed.upsert_node(node("a", 8));
   EXPECT_EQ(free("a"), 4);
   EXPECT_EQ(state("a").cpu_free, 62'000);
+}
+
+TEST_F(StateFeedTest, PodsThatComeBeforeTheirNodeHaveTheDevicesTheyWereToldToTake) {
+  // By UID the one that does not say would be first, and take device 0.
+  feed.replace_pods({pod("u1", 1, "a"), told("u2", "0", "a"), told("u3", "3", "a")});
+  feed.upsert_node(node("a", 4));
+  EXPECT_EQ(taken("a"), "0 1 3");
+  feed.delete_pod("u3");
+  EXPECT_EQ(taken("a"), "0 1");
+  check();
+}
+
+TEST_F(StateFeedTest, OfAListThosePodsComeFirstWhoseDevicesAreKnown) {
+  feed.replace_nodes({node("a", 4)});
+  feed.replace_pods({pod("u1", 1, "a"), told("u2", "0", "a")});
+  EXPECT_EQ(taken("a"), "0 1");
+  feed.delete_pod("u1");
+  EXPECT_EQ(taken("a"), "0");
+}
+
+TEST_F(StateFeedTest, ANodeThatComesBackFindsThePodsWithTheirDevices) {
+  feed.replace_nodes({node("a", 4)});
+  feed.replace_pods({told("u1", "2", "a")});
+  placement::DeviceSet last;
+  last.insert(3);
+  const placement::PodRequest ours = *kube::pod_request(pod("u2", 1));
+  ASSERT_TRUE(bookings.reserve(ours, {*cluster.find_node("a"), last, 0}, 60, placement::Knowledge::kExact).ok());
+  bookings.bound(ours, "a", {});  // as the answer to its Binding says, before the pod is seen
+  feed.delete_node("a");
+  feed.upsert_node(node("a", 4));
+  EXPECT_EQ(taken("a"), "2 3");
+  check();
 }
 
 TEST_F(StateFeedTest, ANodeThatComesBackHasItsPodsAgain) {

@@ -1,0 +1,101 @@
+"""The extender's books against what the API server has."""
+
+import collections
+import json
+import os
+import threading
+
+from lib import objects
+from lib.procs import E2EError, wait_for
+from lib.stage import PODS
+
+ASSIGNED = "mortise.dev/assigned-devices"
+BINDS = {"bindVerb": "bind"}
+
+
+def check(condition, text):
+    if not condition:
+        raise E2EError(text)
+
+
+def dgx_nodes(env, name, count, gpus=8):
+    rows = [{"sn": f"{name}-{i:02d}", "cpu_milli": 96000, "memory_mib": 786432, "gpu": gpus,
+             "model": "NVIDIA-A100-SXM4-40GB"} for i in range(count)]
+    return objects.write_cluster(os.path.join(env.plane.dir, f"{name}.csv"), rows)
+
+
+def held_devices(stage):
+    """Node -> device -> pods that hold it, from what the API server has."""
+    held = collections.defaultdict(lambda: collections.defaultdict(list))
+    for pod in stage.api.get(PODS)["items"]:
+        node = pod["spec"].get("nodeName")
+        ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        if not node or ended or objects.GPU not in pod["spec"]["containers"][0]["resources"].get("limits", {}):
+            continue
+        text = pod["metadata"].get("annotations", {}).get(ASSIGNED)
+        check(text, f"pod {pod['metadata']['name']} is bound without its devices")
+        for device in json.loads(text)["main"]:
+            held[node][device].append(pod["metadata"]["name"])
+    return held
+
+
+def check_books(stage, timeout=20):
+    """No device twice, and as many free GPUs as the extender says; returns how many are in use."""
+    held = held_devices(stage)
+    for node, devices in held.items():
+        twice = {d: pods for d, pods in devices.items() if len(pods) > 1}
+        check(not twice, f"devices of {node} that several pods hold: {twice}")
+    used = sum(len(devices) for devices in held.values())
+
+    def told():
+        return stage.metric("mortise_cluster_gpus_used") == used
+    try:
+        wait_for(f"the extender to count {used} GPUs in use", told, timeout)
+    except E2EError as error:
+        raise E2EError(f"{error}; it counts {stage.metric('mortise_cluster_gpus_used'):g}") from error
+    return used
+
+
+def check_devices(stage, timeout=20):
+    """check_books, and on every node the devices that are not free are those that the pods have."""
+    used = check_books(stage, timeout)
+    held = held_devices(stage)
+    for row in objects.read_cluster(stage.cluster):
+        free = json.loads(stage.admin(f"/v1/nodes/{row['sn']}"))["free_milli_gpu_by_device"]
+        taken = sorted(str(i) for i, left in enumerate(free) if left == 0)
+        check(taken == sorted(held[row["sn"]]), f"{row['sn']}: the extender has {taken} taken, the pods {sorted(held[row['sn']])}")
+    return used
+
+
+def bound_pods(stage):
+    return {p["metadata"]["name"] for p in stage.api.get(PODS)["items"] if p["spec"].get("nodeName")}
+
+
+def wait_all_bound(stage, names, timeout=60):
+    names = set(names)
+    try:
+        wait_for(f"{len(names)} pods to be bound", lambda: names <= bound_pods(stage), timeout, interval=0.2)
+    except E2EError as error:
+        raise E2EError(f"{error}; {len(names - bound_pods(stage))} are not: {sorted(names - bound_pods(stage))[:10]}") from error
+
+
+class Creator:
+    """Creates pods from a thread of its own, as fast as the API server takes them."""
+
+    def __init__(self, env, pods):
+        self._api = env.plane.api.another()
+        self._error = None
+        self._thread = threading.Thread(target=self._run, args=(pods,), daemon=True)
+        self._thread.start()
+
+    def join(self):
+        self._thread.join()
+        if self._error:
+            raise self._error
+
+    def _run(self, pods):
+        try:
+            for pod in pods:
+                self._api.post(PODS, pod)
+        except E2EError as error:
+            self._error = error
