@@ -62,7 +62,7 @@ class Interleaving {
 
   void end_all() {
     for (const auto& [uid, binding] : on_its_way_) {
-      cluster_.handlers().finish_bind(binding.request, binding.node, BindResult::State::kNotBound);
+      cluster_.handlers().finish_bind(binding.start, binding.node, BindResult::State::kNotBound);
     }
     for (const std::string& uid : cluster_.bookings().bound_uids()) cluster_.bookings().ended(uid);
     cluster_.clock().advance(120 * kSecond);
@@ -84,7 +84,7 @@ class Interleaving {
     Nanoseconds last = 0;
   };
   struct OnItsWay {
-    placement::PodRequest request;
+    Handlers::BindStart start;
     std::string node;
   };
 
@@ -171,7 +171,7 @@ class Interleaving {
     const Handlers::BindStart start = cluster_.handlers().start_bind({"pod-" + uid, "default", uid, node});
     if (!start.error.empty() || start.done) return;
     RC_ASSERT(start.devices.size() == size_of(uid));
-    on_its_way_[uid] = {start.request, node};
+    on_its_way_[uid] = {start, node};
     for (auto& [group, trial] : trials_) trial.told.erase(uid);
   }
 
@@ -180,7 +180,7 @@ class Interleaving {
     const auto first = on_its_way_.begin();
     const auto state = *rc::gen::element(BindResult::State::kBound, BindResult::State::kBound,
                                          BindResult::State::kNotBound, BindResult::State::kUnknown);
-    cluster_.handlers().finish_bind(first->second.request, first->second.node, state);
+    cluster_.handlers().finish_bind(first->second.start, first->second.node, state);
     on_its_way_.erase(first);
   }
 

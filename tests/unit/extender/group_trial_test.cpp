@@ -39,7 +39,7 @@ class GroupTrial : public testing::Test {
   std::vector<int> bound_devices(const std::string& uid, const std::string& node) {
     const Handlers::BindStart start = cluster.handlers().start_bind(to(uid, node));
     EXPECT_EQ(start.error, "");
-    cluster.handlers().finish_bind(start.request, node, BindResult::State::kBound);
+    cluster.handlers().finish_bind(start, node, BindResult::State::kBound);
     std::vector<int> devices;
     for (int device = 0; device < 8; ++device) {
       if (start.devices.contains(device)) devices.push_back(device);
@@ -153,7 +153,7 @@ TEST_F(GroupTrial, ABoundMemberCountsOnce) {
 TEST_F(GroupTrial, ABindingThatFailedLeavesNothing) {
   EXPECT_THAT(passed(member("m1", 8, kBig)), ElementsAre("big-a"));
   const Handlers::BindStart start = cluster.handlers().start_bind(to("m1", "big-a"));
-  cluster.handlers().finish_bind(start.request, "big-a", BindResult::State::kNotBound);
+  cluster.handlers().finish_bind(start, "big-a", BindResult::State::kNotBound);
   EXPECT_EQ(cluster.free_gpus("big-a"), 8);
   EXPECT_THAT(passed(member("m2", 8, kBig)), ElementsAre("big-a"));
 }

@@ -59,11 +59,11 @@ TEST_F(SchedulerName, ItIsBoundWithoutDevicesOnWhateverNodeAndThenCounts) {
   const Handlers::BindStart full = cluster_.handlers().start_bind({"pod-u1", "default", "u1", "big-b"});
   EXPECT_EQ(full.error, "");  // kube-scheduler counts for itself, and kubelet has the last word
   EXPECT_TRUE(full.devices.empty());
-  cluster_.handlers().finish_bind(full.request, "big-b", BindResult::State::kNotBound);
+  cluster_.handlers().finish_bind(full, "big-b", BindResult::State::kNotBound);
   const Handlers::BindStart free = cluster_.handlers().start_bind({"pod-u1", "default", "u1", "big-a"});
   EXPECT_EQ(free.error, "");
   EXPECT_TRUE(free.devices.empty());
-  cluster_.handlers().finish_bind(free.request, "big-a", BindResult::State::kBound);
+  cluster_.handlers().finish_bind(free, "big-a", BindResult::State::kBound);
   EXPECT_EQ(cluster_.free_gpus("big-a"), 4);
 }
 
