@@ -36,6 +36,7 @@ int run_command_line(int argc, const char* const* argv);
 Status print(std::string_view text);
 
 VerbRun add_replay(CLI::App& app);
+VerbRun add_replay_log(CLI::App& app);
 VerbRun add_compare(CLI::App& app);
 VerbRun add_admit(CLI::App& app);
 VerbRun add_policies(CLI::App& app);

@@ -170,4 +170,14 @@ Result<Trace> synth_pods(const SynthProfile& profile, std::size_t count, MilliGp
   return trace;
 }
 
+Result<Trace> typical_sample() {
+  // Enough draws that the share of each class is settled; the published list has about as many.
+  constexpr std::size_t kPods = 8000;
+  constexpr std::uint64_t kSeed = 1;
+  const auto profile = find_profile("openb");
+  if (!profile.ok()) return profile.error();
+  // Capacity and load decide only when pods arrive, which plays no part here.
+  return synth_pods(**profile, kPods, 1000 * kWholeGpu, 1.0, kSeed);
+}
+
 }  // namespace mortise::traces

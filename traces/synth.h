@@ -76,4 +76,8 @@ std::vector<NodeRecord> synth_nodes(const SynthProfile& profile, std::size_t cou
 Result<Trace> synth_pods(const SynthProfile& profile, std::size_t count, MilliGpu gpu_capacity, double load,
                          std::uint64_t seed);
 
+/// Pods that are typical where nobody says which are: as in the published trace the policies were studied on. Always
+/// the same ones.
+Result<Trace> typical_sample();
+
 }  // namespace mortise::traces

@@ -10,6 +10,7 @@
 
 #include "scheduler/base/ids.h"
 #include "scheduler/base/units.h"
+#include "scheduler/kube/objects/decision_stamp.h"
 #include "scheduler/placement/decision.h"
 #include "scheduler/placement/request.h"
 
@@ -20,7 +21,9 @@ class AskedPod {
  public:
   placement::PodRequest request;
   bool ours = true;                       ///< false: the pod of a scheduler that we do not decide for
+  std::string group;                      ///< its native pod group; empty: none
   std::optional<placement::Placed> plan;  ///< the node a decisive answer named
+  kube::DecisionStamp decided;            ///< of `plan`
   int asks = 0;                           ///< how often `plan` was the answer
   std::optional<NodeId> fitting;          ///< a node that the last answer could give
   Nanoseconds answered = 0;               ///< when that was

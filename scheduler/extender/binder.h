@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -41,12 +42,17 @@ class ApiBinder final : public Binder {
   ApiBinder(kube::ApiClient& client, kube::Waiter& waiter, std::stop_token stop, WhyNot why_not = {})
       : client_(client), waiter_(waiter), stop_(std::move(stop)), why_not_(std::move(why_not)) {}
   BindResult bind(const kube::Binding& binding) override;
+  /// Whether a Binding is on its way, or about to be sent. Any thread may ask.
+  bool busy() const { return running_ > 0; }
 
  private:
+  BindResult send(const kube::Binding& binding);
+
   kube::ApiClient& client_;
   kube::Waiter& waiter_;
   std::stop_token stop_;
   WhyNot why_not_;
+  std::atomic<int> running_ = 0;
 };
 
 }  // namespace mortise::extender

@@ -1,6 +1,7 @@
 #include "scheduler/extender/bookings.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mortise::extender {
 
@@ -47,7 +48,7 @@ void Bookings::forget(std::string_view uid) {
 }
 
 Status Bookings::reserve(const PodRequest& pod, const placement::Placed& placed, Nanoseconds expires,
-                         Knowledge knowledge) {
+                         Knowledge knowledge, const kube::DecisionStamp& decided) {
   drop_reservation(pod.uid);
   if (find(pod.uid) != nullptr) return Error{"the pod is being bound"};
   const auto applied = cluster_.apply(cluster_.intern(pod), placed.node, placed.devices, knowledge);
@@ -55,6 +56,7 @@ Status Bookings::reserve(const PodRequest& pod, const placement::Placed& placed,
   Booking& booking = put(pod, cluster_.node_name(placed.node), Stage::kReserved);
   booking.allocation = *applied;
   booking.expires = expires;
+  booking.decided = decided;
   expiry_.emplace(expires, pod.uid);
   return ok_status();
 }
@@ -112,10 +114,24 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
       return;
     }
   }
+  const bool held_others = found != by_uid_.end() && found->second.node == node && found->second.allocation;
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
   Booking& booking = put(pod, node, Stage::kBound);
   take_place(booking, devices);
+  note_told(booking, devices, held_others);
   if (!before.empty()) complete_short_ones(before);
+}
+
+/// On nodes where we choose, the annotation is what the pod holds.
+void Bookings::note_told(const Booking& booking, const DeviceSet& devices, bool held_others) {
+  const auto node = cluster_.find_node(booking.node);
+  if (!node || devices.empty() || !booking.allocation) return;
+  const placement::NodeTopology* topology = cluster_.topology_of(cluster_.machine_of(*node));
+  if (topology == nullptr || !topology->enforced()) return;
+  const bool taken = cluster_.allocation(*booking.allocation)->devices != devices;
+  observations_.note(booking.node,
+                     held_others || taken ? placement::Observed::kMismatch : placement::Observed::kConsistent,
+                     Witness::kAnnotation, "a pod's annotation");
 }
 
 void Bookings::take_place(Booking& booking, const DeviceSet& devices) {
@@ -123,8 +139,7 @@ void Bookings::take_place(Booking& booking, const DeviceSet& devices) {
   if (!node) return;
   const ShapeId shape = cluster_.intern(booking.request);
   if (!devices.empty() || booking.request.gpus == 0) {
-    const Knowledge knowledge = honours_devices(booking.node) ? Knowledge::kExact : Knowledge::kUnknown;
-    const auto adopted = cluster_.adopt(shape, *node, devices, knowledge);
+    const auto adopted = cluster_.adopt(shape, *node, devices, Knowledge::kAssigned);
     if (adopted) {
       booking.allocation = *adopted;
       return;
@@ -138,6 +153,21 @@ void Bookings::take_place(Booking& booking, const DeviceSet& devices) {
   }
   const auto adopted = cluster_.adopt(shape, *node, free, Knowledge::kUnknown);
   if (adopted) booking.allocation = *adopted;
+}
+
+void Bookings::saw_devices(std::string_view uid, const DeviceSet& devices, Witness by, std::string what) {
+  const Booking* booking = find(uid);
+  if (booking == nullptr || !booking->allocation) return;
+  const auto seen = cluster_.observe_devices(*booking->allocation, devices);
+  if (seen.ok()) observations_.note(booking->node, *seen, by, std::move(what));
+}
+
+void Bookings::saw_count(std::string_view node, const std::map<int, int>& gpus_held,
+                         const std::vector<AllocationId>& pods, Witness by, std::string what) {
+  const auto id = cluster_.find_node(node);
+  if (!id) return;
+  const auto seen = cluster_.observe_count(*id, gpus_held, pods);
+  if (seen.ok()) observations_.note(node, *seen, by, std::move(what));
 }
 
 void Bookings::started(std::string_view uid, Nanoseconds since_1970) {
@@ -175,6 +205,7 @@ void Bookings::node_added(std::string_view node) {
 
 void Bookings::node_leaves(std::string_view node) {
   const auto pods = by_node_.find(node);
+  observations_.forget(node);
   if (pods == by_node_.end()) return;
   for (const std::string& uid : pods->second) give_back(by_uid_.at(uid));
 }

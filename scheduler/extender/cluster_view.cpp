@@ -108,6 +108,7 @@ ClusterFigures ClusterView::figures() {
 
 Reply ClusterView::metrics() {
   parts_.metrics.set_figures(figures());
+  if (parts_.watches) parts_.metrics.set_watches(parts_.watches());
   return {200, parts_.service.metrics_text()};
 }
 

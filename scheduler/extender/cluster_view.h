@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "scheduler/extender/cluster_figures.h"
 #include "scheduler/extender/handlers.h"
@@ -28,6 +30,7 @@ class ClusterView {
     Handlers& handlers;
     Metrics& metrics;
     const Readiness& readiness;
+    std::function<std::vector<WatchFigures>()> watches = {};  ///< empty: nothing is watched
   };
   explicit ClusterView(const Parts& parts);
 

@@ -1,6 +1,7 @@
 #include "scheduler/extender/handlers.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -65,6 +66,12 @@ std::int64_t advisory_priority(const NodeAnswer& answer, NodeId best, placement:
 
 }  // namespace
 
+std::string_view outcome_name(Outcome outcome) {
+  constexpr std::array<std::string_view, kOutcomeCount> kNames = {"placed", "rejected", "unmanaged", "invalid",
+                                                                  "bound"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
 bool Handlers::is_ours(const PodQuestion& question) const {
   const std::string_view name = question.scheduler.empty() ? "default-scheduler" : std::string_view(question.scheduler);
   return schedulers_.empty() || std::find(schedulers_.begin(), schedulers_.end(), name) != schedulers_.end();
@@ -99,11 +106,15 @@ Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
 
 /// Null for a pod without UID: there is nothing to know it by. Nor is one kept whose names no API server would accept:
 /// the memory is bounded by the number of pods, so each must be small.
-AskedPod* Handlers::remember(const PodRequest& pod) {
+AskedPod* Handlers::remember(const PodQuestion& question) {
+  const PodRequest& pod = question.pod;
   const auto oversized = [](const std::string& text) { return text.size() > kMaxNameBytes; };
   if (pod.uid.empty() || oversized(pod.uid) || oversized(pod.name) || oversized(pod.ns)) return nullptr;
+  if (question.group.size() > 2 * kMaxNameBytes + 1) return nullptr;
   AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
   memory.request = pod;
+  memory.ours = is_ours(question);
+  memory.group = question.group;
   return &memory;
 }
 
@@ -129,6 +140,7 @@ Handlers::Choice Handlers::choose(const PodRequest& pod, AskedPod* memory, Answe
   choice.placed = best_not_aside(pod, *memory, answers, best);
   if (counts) {
     memory->plan = choice.placed;
+    memory->decided = stamp();
     memory->asks = 1;
   }
   return choice;
@@ -178,7 +190,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
     }
   } else if (!ours || question.unmanaged()) {
     answer.outcome = Outcome::kUnmanaged;
-    if (AskedPod* memory = remember(question.pod)) memory->ours = ours;
+    remember(question);
     for (NodeVerdict& node : asked.nodes) {
       if (node.name.empty()) reject(node, Reason::kUnknownNode);
     }
@@ -190,14 +202,16 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
 }
 
 void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer) {
-  AskedPod* memory = remember(question.pod);
+  AskedPod* memory = remember(question);
+  const bool member = memory != nullptr && !question.group.empty();
+  if (member) trials_.ask(question.group, question.pod.uid, clock_.now());
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
   // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan.
   const bool one_node = asked.named == 1;
   if (!one_node) bookings_.drop_reservation(question.pod.uid);
-  const Decision decision = bookings_.without_reservation(
-      question.pod.uid, [&] { return engine_.plan(question.pod, asked.known, &answers); });
+  const Decision decision = as_asked(
+      question, [&](const placement::ClusterState&) { return engine_.plan(question.pod, asked.known, &answers); });
   for (NodeVerdict& node : asked.nodes) reject(node, Reason::kUnknownNode);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
@@ -209,6 +223,7 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
     memory->fitting = best != nullptr ? std::optional(best->node) : std::nullopt;
     memory->answered = clock_.now();
   }
+  if (member) pass_member(question, *memory, one_node, best, answers);
   if (best == nullptr) {
     answer.outcome = Outcome::kRejected;
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
@@ -217,9 +232,9 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
     return;
   }
   if (!question.decisive || one_node) return;
-  const Choice choice = choose(question.pod, memory, answers, *best, true);
+  const Choice choice = member ? Choice{*best} : choose(question.pod, memory, answers, *best, true);
   answer.refused = choice.refused;
-  if (reserve_for_ > 0 && memory != nullptr) reserve(question.pod, choice.placed);
+  if (reserve_for_ > 0 && memory != nullptr && !member) reserve(*memory, choice.placed);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
     if (node.verdict != Verdict::kPassed || answers[i].node == choice.placed.node) continue;
@@ -228,13 +243,42 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
   }
 }
 
+/// A trial that is repeated says nothing about the nodes, so none is ever set aside. The place counts in this trial
+/// only where there is no doubt about the node that is taken.
+void Handlers::pass_member(const PodQuestion& question, AskedPod& memory, bool one_node, const Placed* best,
+                           Answers answers) {
+  const auto passing = std::count_if(answers.begin(), answers.end(),
+                                     [](const NodeAnswer& answer) { return answer.reason == Reason::kNone; });
+  const bool certain = best != nullptr && (question.decisive || passing == 1);
+  memory.plan = certain ? std::optional(*best) : std::nullopt;
+  memory.asks = 1;
+  trials_.tell(question.group, {question.pod, memory.plan, clock_.now(), one_node && best == nullptr});
+}
+
+/// Where planned devices were bound or reserved meanwhile, others on the same node stand for them.
+void Handlers::assume_others(placement::ClusterState& cluster, const PodQuestion& question) {
+  constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
+  for (const TrialMember* other : trials_.others(question.group, question.pod.uid, clock_.now())) {
+    if (!other->placed || bookings_.find(other->pod.uid) != nullptr) continue;
+    const NodeId node = other->placed->node;
+    if (cluster.find_node(cluster.node_name(node)) != node) continue;
+    const ShapeId shape = cluster.intern(other->pod);
+    if (cluster.apply(shape, node, other->placed->devices, kForeseen).ok()) continue;
+    const Decision decision = engine_.plan(other->pod, {&node, 1});
+    if (const auto* placed = std::get_if<Placed>(&decision))
+      (void)cluster.apply(shape, node, placed->devices, kForeseen);
+  }
+}
+
 /// The devices of an earlier plan may be taken by now; the node still fits.
-void Handlers::reserve(const PodRequest& pod, const Placed& placed) {
+void Handlers::reserve(const AskedPod& memory, const Placed& placed) {
+  const PodRequest& pod = memory.request;
   constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
   const Nanoseconds expires = clock_.now() + reserve_for_;
-  if (bookings_.reserve(pod, placed, expires, kForeseen)) return;
+  if (bookings_.reserve(pod, placed, expires, kForeseen, memory.decided)) return;
   const Decision decision = engine_.plan(pod, {&placed.node, 1});
-  if (const auto* again = std::get_if<Placed>(&decision)) (void)bookings_.reserve(pod, *again, expires, kForeseen);
+  if (const auto* again = std::get_if<Placed>(&decision))
+    (void)bookings_.reserve(pod, *again, expires, kForeseen, stamp());
 }
 
 std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
@@ -251,8 +295,8 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   }
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
-  const Decision decision = bookings_.without_reservation(
-      question.pod.uid, [&] { return engine_.plan(question.pod, asked.known, &answers); });
+  const Decision decision = as_asked(
+      question, [&](const placement::ClusterState&) { return engine_.plan(question.pod, asked.known, &answers); });
   const auto* best = std::get_if<Placed>(&decision);
   if (best == nullptr) return priorities;
   if (question.decisive) {
@@ -305,14 +349,15 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
   start.request = *pod;
   if (memory != nullptr && !memory->ours) return start;
   const auto node = cluster_.find_node(args.node);
-  const auto plan = memory != nullptr ? memory->plan : std::nullopt;
-  const std::string error = node ? take_place(*pod, plan, *node) : "node " + args.node + " is not known";
+  const std::string error = node ? take_place(*pod, memory, *node) : "node " + args.node + " is not known";
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
   if (!error.empty() && pod->gpus > 0) return refuse(": " + error);
   if (const Booking* held = bookings_.find(args.pod_uid)) {
     start.devices = cluster_.allocation(*held->allocation)->devices;
+    start.decided = held->decided;
   }
   bookings_.start_binding(args.pod_uid);
+  if (memory != nullptr) trials_.settle(memory->group, args.pod_uid);
   return start;
 }
 
@@ -334,13 +379,17 @@ void Handlers::finish_bind(const PodRequest& pod, const std::string& node, BindR
 }
 
 /// What is reserved on the node; else the plan's own devices while they are free, else the policy's choice there now.
-std::string Handlers::take_place(const PodRequest& pod, const std::optional<Placed>& plan, NodeId node) {
+std::string Handlers::take_place(const PodRequest& pod, const AskedPod* memory, NodeId node) {
   constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
   const Nanoseconds expires = clock_.now() + 1;
   const Booking* held = bookings_.find(pod.uid);
   if (held != nullptr && held->allocation && held->node == cluster_.node_name(node)) return {};
   bookings_.drop_reservation(pod.uid);
-  if (plan && plan->node == node && bookings_.reserve(pod, *plan, expires, kForeseen)) return {};
+  // What a member of a group was told in a trial is decided only now.
+  const bool told = memory != nullptr && memory->group.empty();
+  const kube::DecisionStamp decided = told ? memory->decided : stamp();
+  const bool planned = memory != nullptr && memory->plan && memory->plan->node == node;
+  if (planned && bookings_.reserve(pod, *memory->plan, expires, kForeseen, decided)) return {};
   const Decision decision = engine_.plan(pod, {&node, 1});
   const auto* placed = std::get_if<Placed>(&decision);
   if (placed == nullptr) {
@@ -348,7 +397,7 @@ std::string Handlers::take_place(const PodRequest& pod, const std::optional<Plac
     const Reason reason = rejected != nullptr ? rejected->main_reason : Reason::kNodeBlocked;
     return "does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason));
   }
-  const Status reserved = bookings_.reserve(pod, *placed, expires, kForeseen);
+  const Status reserved = bookings_.reserve(pod, *placed, expires, kForeseen, stamp());
   return reserved.ok() ? std::string() : reserved.message();
 }
 

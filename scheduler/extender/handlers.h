@@ -12,6 +12,7 @@
 #include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/group_trials.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/placement/engine.h"
@@ -27,6 +28,8 @@ enum class Outcome {
   kInvalid,    ///< the request cannot be met by any node
   kBound,      ///< holds its place already
 };
+inline constexpr int kOutcomeCount = 5;
+std::string_view outcome_name(Outcome outcome);
 
 struct FilterAnswer {
   FilterResult result;
@@ -42,16 +45,20 @@ class Handlers {
   /// What pods that wait for a node ask for, where somebody else sees them; null: not known.
   using Waiting = std::function<const placement::PodRequest*(std::string_view uid)>;
 
+  /// After what a place is chosen that is chosen now. Called for each decision, in their order.
+  using Stamp = std::function<kube::DecisionStamp()>;
+
   /// All must outlive the handlers. With `reserve_for` above 0, a decisive answer holds its place for so long, so that
   /// pods asked about before it is bound do not get it.
   Handlers(placement::Engine& engine, Bookings& bookings, const Clock& clock, Nanoseconds reserve_for = 0,
-           Waiting waiting = {})
+           Waiting waiting = {}, Stamp stamp = {})
       : engine_(engine),
         bookings_(bookings),
         cluster_(bookings.cluster()),
         clock_(clock),
         reserve_for_(reserve_for),
-        waiting_(std::move(waiting)) {}
+        waiting_(std::move(waiting)),
+        stamp_(std::move(stamp)) {}
 
   /// Decides for pods with one of these schedulerNames only; none: for all. The others pass everywhere and are bound
   /// where kube-scheduler says.
@@ -70,12 +77,17 @@ class Handlers {
     return asked_pods_.find_named(ns, name, clock_.now());
   }
 
+  /// Places held by pods that were answered and are not being bound yet.
+  std::size_t reservations() const { return bookings_.reserved(); }
+  const Observations& observations() const { return bookings_.observations(); }
+
   /// A bind in two halves, for a Binding that has to be sent between them.
   struct BindStart {
     std::string error;  ///< not empty: refused
     bool done = false;  ///< it is bound there already
     placement::PodRequest request;
     placement::DeviceSet devices;
+    kube::DecisionStamp decided;
   };
   BindStart start_bind(const BindingArgs& args);
   /// Bound: the place is the pod's. Not bound: it is given back. Unknown: it is kept for a while, until the pod is seen
@@ -98,18 +110,34 @@ class Handlers {
 
   bool is_ours(const PodQuestion& question) const;
   Asked collect(const std::vector<AskedNode>& asked);
-  AskedPod* remember(const placement::PodRequest& pod);
+  AskedPod* remember(const PodQuestion& question);
   const Booking* find_bound(std::string_view uid) const;
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);
   placement::Placed best_not_aside(const placement::PodRequest& pod, const AskedPod& memory, Answers answers,
                                    const placement::Placed& best);
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
-  void reserve(const placement::PodRequest& pod, const placement::Placed& placed);
+  void reserve(const AskedPod& memory, const placement::Placed& placed);
+  kube::DecisionStamp stamp() const { return stamp_ ? stamp_() : kube::DecisionStamp{}; }
+  void pass_member(const PodQuestion& question, AskedPod& memory, bool one_node, const placement::Placed* best,
+                   Answers answers);
+  void assume_others(placement::ClusterState& cluster, const PodQuestion& question);
+
+  /// Runs f(cluster) in a cluster in which the pod's own reservation is free, and what other members of its group were
+  /// told in this trial is taken.
+  template <class F>
+  auto as_asked(const PodQuestion& question, F&& f) {
+    return bookings_.without_reservation(question.pod.uid, [&] {
+      return bookings_.try_out([&](placement::ClusterState& cluster) {
+        if (!question.group.empty()) assume_others(cluster, question);
+        return f(cluster);
+      });
+    });
+  }
   bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
   NodeVictims victims_on(placement::ClusterState& cluster, ShapeId shape, const PodQuestion& pod,
                          const PreemptionCandidate& candidate, placement::EvictionBudget& budget);
-  std::string take_place(const placement::PodRequest& pod, const std::optional<placement::Placed>& plan, NodeId node);
+  std::string take_place(const placement::PodRequest& pod, const AskedPod* memory, NodeId node);
 
   placement::Engine& engine_;
   Bookings& bookings_;
@@ -117,8 +145,10 @@ class Handlers {
   const Clock& clock_;
   Nanoseconds reserve_for_;
   Waiting waiting_;
+  Stamp stamp_;
   std::vector<std::string> schedulers_;  // empty: all
   AskedPods asked_pods_;
+  GroupTrials trials_;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };
 

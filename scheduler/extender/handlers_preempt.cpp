@@ -96,18 +96,16 @@ std::vector<NodeVictims> Handlers::preempt(const PreemptionQuestion& question) {
     return nodes;
   }
   bookings_.drop_expired(clock_.now());
-  return bookings_.without_reservation(pod.pod.uid, [&] {
-    return bookings_.try_out([&](placement::ClusterState& cluster) {
-      const ShapeId shape = cluster.intern(pod.pod);
-      if (pod.decisive && has_fitting_node(question, shape)) return nodes;
-      placement::EvictionBudget budget;
-      for (const PreemptionCandidate& candidate : question.args.candidates) {
-        NodeVictims victims = victims_on(cluster, shape, pod, candidate, budget);
-        // kube-scheduler takes a node without victims for an error.
-        if (!victims.uids.empty()) nodes.push_back(std::move(victims));
-      }
-      return nodes;
-    });
+  return as_asked(pod, [&](placement::ClusterState& cluster) {
+    const ShapeId shape = cluster.intern(pod.pod);
+    if (pod.decisive && has_fitting_node(question, shape)) return nodes;
+    placement::EvictionBudget budget;
+    for (const PreemptionCandidate& candidate : question.args.candidates) {
+      NodeVictims victims = victims_on(cluster, shape, pod, candidate, budget);
+      // kube-scheduler takes a node without victims for an error.
+      if (!victims.uids.empty()) nodes.push_back(std::move(victims));
+    }
+    return nodes;
   });
 }
 

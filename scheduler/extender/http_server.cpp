@@ -27,10 +27,11 @@ std::size_t places(const ServerOptions& options) {
   return 2 * std::max<std::size_t>(1, std::thread::hardware_concurrency());
 }
 
-Route verb_route(Service& service, const Readiness* readiness, Verb verb, std::string path,
+Route verb_route(Service& service, const ServerOptions& options, Verb verb, std::string path,
                  Reply (Service::*handle)(std::string)) {
   return {"POST", std::move(path), kJson,
-          [=, &service](WebRequest request) {
+          [=, &service, readiness = options.readiness, asked = options.asked](WebRequest request) {
+            if (asked) asked();
             const std::string obstacle = readiness != nullptr ? readiness->obstacle() : std::string();
             return obstacle.empty() ? (service.*handle)(std::move(request.body)) : service.refuse(verb, obstacle);
           },
@@ -128,13 +129,12 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service
                                                                 const ServerOptions& options) {
   auto impl = std::make_unique<Impl>(ListenerSide::kScheduler, options);
   if (const Status opened = impl->open(at); !opened.ok()) return opened.error();
-  std::vector<Route> routes = {
-      verb_route(service, options.readiness, Verb::kFilter, "/filter", &Service::filter),
-      verb_route(service, options.readiness, Verb::kPrioritize, "/prioritize", &Service::prioritize),
-      verb_route(service, options.readiness, Verb::kPreempt, "/preempt", &Service::preempt)};
+  std::vector<Route> routes = {verb_route(service, options, Verb::kFilter, "/filter", &Service::filter),
+                               verb_route(service, options, Verb::kPrioritize, "/prioritize", &Service::prioritize),
+                               verb_route(service, options, Verb::kPreempt, "/preempt", &Service::preempt)};
   for (Route& route : routes) route.gate = &impl->gate();
   // Bind takes next to no processor time, and may wait for others.
-  Route bind = verb_route(service, options.readiness, Verb::kBind, "/bind", &Service::bind);
+  Route bind = verb_route(service, options, Verb::kBind, "/bind", &Service::bind);
   if (!options.allow_bind && !impl->listener().on_loopback()) {
     bind.handle = [refuse = bind.refuse](const WebRequest&) {
       return refuse("bind is served on loopback addresses only; see --allow-bind");

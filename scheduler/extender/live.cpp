@@ -7,6 +7,13 @@
 #include "scheduler/base/quote.h"
 
 namespace mortise::extender {
+namespace {
+
+std::uint64_t troubles(const kube::ReflectorStatus& status) {
+  return status.failures + status.expired + status.gaps;
+}
+
+}  // namespace
 
 Live::Live(const LiveOptions& options, placement::ClusterState& cluster, Bookings& bookings, const Clock& clock)
     : options_(options),
@@ -35,7 +42,8 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
       return Error{"--lease " + quote(options.lease) + " is not NAMESPACE/NAME"};
     }
     live->lease_.emplace(*live->client_, options.lease.substr(0, slash), options.lease.substr(slash + 1));
-    live->leadership_.emplace(*live->lease_, options.identity, clock);
+    live->leadership_.emplace(*live->lease_, options.identity, clock,
+                              [live = live.get()] { return live->binder_->busy(); });
   }
   live->binder_.emplace(*live->client_, live->waiter_, live->stop_.get_token(),
                         [live = live.get()] { return live->why_not_leader(); });
@@ -44,6 +52,10 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
 
 Handlers::Waiting Live::waiting() {
   return [this](std::string_view uid) { return feed_.waiting(uid); };
+}
+
+Handlers::Stamp Live::stamp() {
+  return [this] { return kube::DecisionStamp{++decisions_, feed_.nodes_version(), feed_.pods_version()}; };
 }
 
 void Live::start(std::mutex& mutex) {
@@ -69,6 +81,27 @@ std::vector<std::string> Live::new_notes() {
   std::vector<std::string> all = feed_.notes();
   const std::size_t told = std::exchange(notes_told_, all.size());
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(told, all.size())));
+  return all;
+}
+
+std::vector<WatchFigures> Live::watch_figures() const {
+  std::vector<WatchFigures> figures;
+  for (const LiveCluster::Watched& watched : watches()) {
+    const kube::ReflectorStatus& status = watched.status;
+    if (status.absent) continue;
+    figures.push_back({watched.name, clock_.now() - status.heard_at, status.events, status.lists, troubles(status)});
+  }
+  return figures;
+}
+
+std::vector<std::string> Live::new_troubles() {
+  std::vector<std::string> all;
+  for (const LiveCluster::Watched& watched : watches()) {
+    const std::uint64_t count = troubles(watched.status);
+    if (std::exchange(troubles_told_[watched.name], count) != count) {
+      all.push_back(watched.name + ": " + watched.status.last_error);
+    }
+  }
   return all;
 }
 

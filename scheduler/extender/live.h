@@ -1,18 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/leadership.h"
 #include "scheduler/extender/live_cluster.h"
+#include "scheduler/extender/metrics.h"
 #include "scheduler/extender/state_feed.h"
 #include "scheduler/kube/client/api_client.h"
 #include "scheduler/kube/client/waiter.h"
@@ -42,6 +45,7 @@ class Live {
 
   Binder& binder() { return *binder_; }
   Handlers::Waiting waiting();
+  Handlers::Stamp stamp();
   std::string server() const { return client_->server().authority(); }
 
   /// Begins to watch; `mutex` guards the cluster from now on.
@@ -50,13 +54,25 @@ class Live {
   std::string waiting_for() const;
   /// What objects could not be understood since the last call, one line each. Takes the mutex.
   std::vector<std::string> new_notes();
+  /// What went wrong with the watches since the last call, one line each.
+  std::vector<std::string> new_troubles();
+  std::vector<WatchFigures> watch_figures() const;
   /// Why another replica answers, or may; empty: this one does. Any thread may ask.
   std::string why_not_leader() const { return leadership_ ? leadership_->why_not() : std::string(); }
+
+  /// kube-scheduler has asked this replica a verb. Any thread may call it.
+  void asked() {
+    if (leadership_) leadership_->asked();
+  }
 
   /// Ends watches and Bindings on their way.
   void stop();
 
  private:
+  std::vector<LiveCluster::Watched> watches() const {
+    return cluster_ ? cluster_->status() : std::vector<LiveCluster::Watched>();
+  }
+
   Live(const LiveOptions& options, placement::ClusterState& cluster, Bookings& bookings, const Clock& clock);
 
   const LiveOptions options_;
@@ -72,6 +88,8 @@ class Live {
   std::optional<ApiBinder> binder_;
   std::mutex* mutex_ = nullptr;
   std::size_t notes_told_ = 0;
+  std::map<std::string, std::uint64_t> troubles_told_;  // by what is watched
+  std::uint64_t decisions_ = 0;                         // guarded by *mutex_
   std::optional<LiveCluster> cluster_;
 };
 

@@ -16,7 +16,7 @@ Result<topology::NodeTopologyReport> decode_report(const nlohmann::json& object)
 /// What to do with the objects of one type; each call under the mutex.
 template <class T>
 struct Calls {
-  std::function<void(std::vector<T>)> replace;
+  std::function<void(std::vector<T>, const std::string& version)> replace;
   std::function<void(T)> upsert;
   std::function<void(const kube::ObjectName&)> remove;
   std::function<void(const kube::ObjectName&, const std::string& why)> bad;
@@ -28,9 +28,9 @@ class LockedFeed final : public kube::TypedFeed<T> {
   LockedFeed(typename kube::TypedFeed<T>::Decode decoder, std::mutex& mutex, Calls<T> calls)
       : kube::TypedFeed<T>(decoder), mutex_(mutex), calls_(std::move(calls)) {}
 
-  void on_replace(std::vector<T> objects) override {
+  void on_replace(std::vector<T> objects, const std::string& version) override {
     const std::lock_guard lock(mutex_);
-    calls_.replace(std::move(objects));
+    calls_.replace(std::move(objects), version);
   }
   void on_upsert(T object) override {
     const std::lock_guard lock(mutex_);
@@ -55,27 +55,47 @@ using kube::ObjectName;
 using topology::NodeTopologyReport;
 
 Calls<kube::Node> node_calls(StateFeed& feed) {
-  return {[&](std::vector<kube::Node> nodes) { feed.replace_nodes(std::move(nodes)); },
-          [&](kube::Node node) { feed.upsert_node(std::move(node)); },
-          [&](const ObjectName& name) { feed.delete_node(name.name); },
+  return {[&](std::vector<kube::Node> nodes, const std::string& version) {
+            feed.replace_nodes(std::move(nodes));
+            feed.nodes_known_up_to(version);
+          },
+          [&](kube::Node node) {
+            const std::string version = node.resource_version;
+            feed.upsert_node(std::move(node));
+            feed.nodes_known_up_to(version);
+          },
+          [&](const ObjectName& name) {
+            feed.delete_node(name.name);
+            feed.nodes_known_up_to(name.resource_version);
+          },
           [&](const ObjectName& name, const std::string& why) { feed.bad_object("nodes", name.name, why); }};
 }
 
 Calls<kube::Pod> pod_calls(StateFeed& feed) {
-  return {[&](const std::vector<kube::Pod>& pods) { feed.replace_pods(pods); },
-          [&](const kube::Pod& pod) { feed.upsert_pod(pod); },
-          [&](const ObjectName& name) { feed.delete_pod(name.uid); },
+  return {[&](const std::vector<kube::Pod>& pods, const std::string& version) {
+            feed.replace_pods(pods);
+            feed.pods_known_up_to(version);
+          },
+          [&](const kube::Pod& pod) {
+            feed.upsert_pod(pod);
+            feed.pods_known_up_to(pod.resource_version);
+          },
+          [&](const ObjectName& name) {
+            feed.delete_pod(name.uid);
+            feed.pods_known_up_to(name.resource_version);
+          },
           [&](const ObjectName& name, const std::string& why) { feed.bad_object("pods", name.key(), why); }};
 }
 
 Calls<NodeTopologyReport> report_calls(StateFeed& feed) {
-  return {[&](std::vector<NodeTopologyReport> reports) { feed.replace_reports(std::move(reports)); },
-          [&](NodeTopologyReport report) { feed.upsert_report(std::move(report)); },
-          [&](const ObjectName& name) { feed.delete_report(name.name); },
-          [&](const ObjectName& name, const std::string& why) {
-            feed.delete_report(name.name);
-            feed.bad_object("topology reports", name.name, why);
-          }};
+  return {
+      [&](std::vector<NodeTopologyReport> reports, const std::string&) { feed.replace_reports(std::move(reports)); },
+      [&](NodeTopologyReport report) { feed.upsert_report(std::move(report)); },
+      [&](const ObjectName& name) { feed.delete_report(name.name); },
+      [&](const ObjectName& name, const std::string& why) {
+        feed.delete_report(name.name);
+        feed.bad_object("topology reports", name.name, why);
+      }};
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/http_server.h"
 #include "scheduler/extender/live.h"
+#include "scheduler/extender/log.h"
 #include "scheduler/extender/metrics.h"
 #include "scheduler/extender/readiness.h"
 #include "scheduler/extender/service.h"
@@ -46,11 +49,18 @@ struct Options {
   std::int64_t shutdown_grace = 10;
   TlsFiles tls;
   std::string admin_token_file;
+  std::string log_level = "info";
+  std::string log_format = "text";
 };
 
 int refuse(const std::string& why) {
   std::fprintf(stderr, "mortise-extender: %s\n", why.c_str());
   return 2;
+}
+
+int tell(const std::string& text) {
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return written ? 0 : refuse("cannot write to standard output");
 }
 
 std::string policy_help() {
@@ -117,6 +127,12 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--shutdown-grace", options.shutdown_grace, "Seconds that running requests may take at the end")
       ->check(whole_number(0, 3600))
       ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "What is written to stderr: this and what matters more")
+      ->check(CLI::IsMember(log_level_names()))
+      ->capture_default_str();
+  app.add_option("--log-format", options.log_format, "text: key=value; json: an object a line")
+      ->check(CLI::IsMember(log_format_names()))
+      ->capture_default_str();
   CLI::Option* cert = app.add_option("--tls-cert", options.tls.certificate, "PEM certificate: --listen speaks HTTPS");
   CLI::Option* key = app.add_option("--tls-key", options.tls.key, "Its PEM key");
   cert->needs(key);
@@ -128,14 +144,15 @@ void add_options(CLI::App& app, Options& options) {
 /// Loads the certificate, and again when its files change.
 class Certificates {
  public:
+  Certificates(Metrics& metrics, Log& log) : metrics_(metrics), log_(log) {}
+
   /// What is wrong with the files; nothing is done when none are given.
-  Status load(const TlsFiles& files, Metrics& metrics) {
-    metrics_ = &metrics;
+  Status load(const TlsFiles& files) {
     if (files.certificate.empty()) return ok_status();
     Result<std::unique_ptr<TlsContext>> loaded = TlsContext::load(files);
     if (!loaded.ok()) return loaded.error();
     context_ = *std::move(loaded);
-    metrics_->set_tls(true, context_->expires());
+    metrics_.set_tls(true, context_->expires());
     return ok_status();
   }
   const TlsContext* context() const { return context_.get(); }
@@ -150,34 +167,43 @@ class Certificates {
 
  private:
   void report(const Status& outcome) {
-    metrics_->set_tls(outcome.ok(), context_->expires());
-    std::fprintf(stderr, "%s\n",
-                 outcome.ok() ? "note: the certificate was read again"
-                              : ("warning: the certificate in use is kept: " + outcome.message()).c_str());
+    metrics_.set_tls(outcome.ok(), context_->expires());
+    if (outcome.ok()) {
+      log_.write(LogLevel::kInfo, "certificate_reloaded", {{"expires", context_->expires()}});
+    } else {
+      log_.write(LogLevel::kWarn, "certificate_kept", {{"error", outcome.message()}});
+    }
   }
 
-  Metrics* metrics_ = nullptr;
+  Metrics& metrics_;
+  Log& log_;
   std::unique_ptr<TlsContext> context_;
 };
 
 /// Tells what the watches found. What is known stays valid while they are interrupted: once synced, always synced.
-void look_after(Live& live, Readiness& readiness) {
+void look_after(Live& live, Readiness& readiness, Log& log) {
   const std::string waiting_for = live.waiting_for();
   if (waiting_for.empty()) {
     readiness.set_met(Readiness::Condition::kSynced);
   } else {
     readiness.set_unmet(Readiness::Condition::kSynced, waiting_for);
   }
-  for (const std::string& note : live.new_notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note : live.new_notes()) log.write(LogLevel::kWarn, "note", {{"text", note}});
+  for (const std::string& trouble : live.new_troubles()) log.write(LogLevel::kWarn, "watch", {{"error", trouble}});
 }
 
 /// Until SIGTERM or SIGINT.
-void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Readiness& readiness) {
+void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Readiness& readiness, Log& log) {
   constexpr timespec kLookAgain{5, 0};
   constexpr timespec kLookSoon{0, 100'000'000};
+  std::string was = "not asked yet";
   for (;;) {
-    if (live != nullptr) look_after(*live, readiness);
-    const bool soon = !readiness.obstacle().empty();
+    if (live != nullptr) look_after(*live, readiness, log);
+    const std::string obstacle = readiness.obstacle();
+    if (obstacle.empty() && !was.empty()) log.write(LogLevel::kInfo, "ready", {});
+    if (!obstacle.empty() && obstacle != was) log.write(LogLevel::kInfo, "not_ready", {{"why", obstacle}});
+    was = obstacle;
+    const bool soon = !obstacle.empty();
     const int received = sigtimedwait(&signals, nullptr, soon ? &kLookSoon : &kLookAgain);
     if (received == SIGTERM || received == SIGINT) return;
     if (received == SIGHUP) {
@@ -225,24 +251,46 @@ void expect(const Live* live, Readiness& readiness) {
   }
 }
 
+Status check_admin_token(const std::string& file) {
+  if (file.empty()) return ok_status();
+  const Status usable = AdminToken(file).check();
+  return usable.ok() ? usable : Error{"--admin-token-file " + usable.message()};
+}
+
+/// The value of a flag whose allowed ones are these, as the enumerator of the same place.
+template <class E>
+E chosen(const std::string& value, const std::vector<std::string>& names) {
+  return static_cast<E>(std::find(names.begin(), names.end(), value) - names.begin());
+}
+
+Log make_log(const Options& options, const Clock& clock) {
+  return {stderr, clock, chosen<LogLevel>(options.log_level, log_level_names()),
+          chosen<LogFormat>(options.log_format, log_format_names())};
+}
+
+ServerOptions limits(const Options& options) {
+  return {.max_request_bytes = options.max_request_mib << 20,
+          .max_connections = options.max_connections,
+          .max_verbs = options.max_verbs,
+          .allow_bind = options.allow_bind};
+}
+
 int serve(const Options& options) {
   const sigset_t signals = block_signals();
   const Result<Endpoint> listen_at = parse_endpoint(options.listen);
   if (!listen_at.ok()) return refuse("--listen: " + listen_at.message());
   const Result<Endpoint> admin_at = parse_endpoint(options.admin);
   if (!admin_at.ok()) return refuse("--admin: " + admin_at.message());
-  if (!options.admin_token_file.empty()) {
-    const Status usable = AdminToken(options.admin_token_file).check();
-    if (!usable.ok()) return refuse("--admin-token-file " + usable.message());
-  }
+  if (const Status usable = check_admin_token(options.admin_token_file); !usable.ok()) return refuse(usable.message());
   Result<LoadedCluster> cluster = load(options.start);
   if (!cluster.ok()) return refuse(cluster.message());
-  for (const std::string& note : cluster->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
 
   const SteadyClock clock;
+  Log log = make_log(options, clock);
+  for (const std::string& note : cluster->notes) log.write(LogLevel::kWarn, "note", {{"text", note}});
   Metrics metrics;
-  Certificates certificates;
-  if (const Status loaded = certificates.load(options.tls, metrics); !loaded.ok()) return refuse(loaded.message());
+  Certificates certificates(metrics, log);
+  if (const Status loaded = certificates.load(options.tls); !loaded.ok()) return refuse(loaded.message());
   std::unique_ptr<Live> live;
   if (options.start.cluster.empty()) {
     Result<std::unique_ptr<Live>> prepared = prepare_live(options, *cluster, clock);
@@ -250,23 +298,24 @@ int serve(const Options& options) {
     live = *std::move(prepared);
   }
   Handlers handlers(*cluster->engine, *cluster->bookings, clock, live ? Live::kReserveFor : 0,
-                    live ? live->waiting() : Handlers::Waiting());
+                    live ? live->waiting() : Handlers::Waiting(), live ? live->stamp() : Handlers::Stamp());
   handlers.decide_only_for(options.schedulers);
-  Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr);
+  Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
+                  &log);
 
   Readiness readiness;
   expect(live.get(), readiness);
 
-  const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
-                                     .max_connections = options.max_connections,
-                                     .max_verbs = options.max_verbs,
-                                     .allow_bind = options.allow_bind,
-                                     .tls = certificates.context(),
-                                     .readiness = &readiness,
-                                     .metrics = &metrics};
+  ServerOptions server_options = limits(options);
+  server_options.tls = certificates.context();
+  server_options.readiness = &readiness;
+  server_options.metrics = &metrics;
+  if (live) server_options.asked = [live = live.get()] { live->asked(); };
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
-  ClusterView view({service, *cluster->state, *cluster->engine, *cluster->fragmentation, handlers, metrics, readiness});
+  ClusterView view(
+      {service, *cluster->state, *cluster->engine, *cluster->fragmentation, handlers, metrics, readiness,
+       live ? std::function([&live] { return live->watch_figures(); }) : std::function<std::vector<WatchFigures>()>()});
   const AdminToken token(options.admin_token_file);
   const bool has_token = !options.admin_token_file.empty();
   const auto admin = HttpServer::start_admin(
@@ -276,7 +325,9 @@ int serve(const Options& options) {
   std::printf("listening on %s\nadmin on %s\n", (*scheduler)->address().c_str(), (*admin)->address().c_str());
   std::fflush(stdout);
   if (live) live->start(service.mutex());
-  wait_for_stop(signals, certificates, live.get(), readiness);
+  log.write(LogLevel::kInfo, "serving", {{"listen", (*scheduler)->address()}, {"admin", (*admin)->address()}});
+  wait_for_stop(signals, certificates, live.get(), readiness, log);
+  log.write(LogLevel::kInfo, "stopping", {});
   readiness.set_unmet(Readiness::Condition::kServing, "shutting down");
   (*scheduler)->stop(options.shutdown_grace * kSecond);
   return 0;
@@ -287,12 +338,14 @@ int serve(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("A kube-scheduler extender that places GPU pods.", "mortise-extender");
+  app.set_version_flag("--version", "mortise-extender " MORTISE_VERSION, "Print the version");
   add_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    const bool written = std::fputs(app.help().c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-    return written ? 0 : refuse("cannot write to standard output");
+    return tell(app.help());
+  } catch (const CLI::CallForVersion& version) {
+    return tell(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {
     return refuse(std::string(error.what()) + " (see --help)");
   }

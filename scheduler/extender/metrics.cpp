@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -16,7 +17,6 @@ namespace {
 constexpr std::array<std::string_view, kVerbCount> kVerbs = {"filter", "prioritize", "bind", "preempt"};
 constexpr std::array<std::string_view, 2> kSides = {"scheduler", "admin"};
 constexpr std::array<std::string_view, 2> kShortages = {"connections", "verbs"};
-constexpr std::array<std::string_view, 5> kOutcomes = {"placed", "rejected", "unmanaged", "invalid", "bound"};
 
 /// From a warm answer about a few nodes to the scheduler's default timeout.
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
@@ -29,7 +29,7 @@ struct Metrics::Impl {
   std::array<prometheus::Counter*, kVerbCount> ok{};
   std::array<prometheus::Counter*, kVerbCount> failed{};
   std::array<prometheus::Histogram*, kVerbCount> seconds{};
-  std::array<prometheus::Counter*, kOutcomes.size()> outcomes{};
+  std::array<prometheus::Counter*, kOutcomeCount> outcomes{};
   std::array<prometheus::Counter*, placement::kReasonCount> rejections{};
   prometheus::Counter* refused = nullptr;
   std::array<prometheus::Gauge*, kSides.size()> connections{};
@@ -46,6 +46,11 @@ struct Metrics::Impl {
   prometheus::Gauge* blocked = nullptr;
   prometheus::Gauge* no_topology = nullptr;
   prometheus::Gauge* free_nodes = nullptr;
+  prometheus::Gauge* reservations = nullptr;
+  prometheus::Family<prometheus::Gauge>* watch_lag = nullptr;
+  prometheus::Family<prometheus::Counter>* watch_events = nullptr;
+  prometheus::Family<prometheus::Counter>* watch_lists = nullptr;
+  prometheus::Family<prometheus::Counter>* watch_troubles = nullptr;
   std::array<prometheus::Gauge*, placement::kHeadroomSizes.size()> headroom{};
 
   prometheus::Family<prometheus::Counter>& counter(const char* name, const char* help) {
@@ -58,6 +63,7 @@ struct Metrics::Impl {
   void add_serving();
   void add_cluster();
   void add_decisions();
+  void add_watches();
 };
 
 // Every series exists from the start: a rate over a counter that appears with its first event misses that event.
@@ -77,8 +83,8 @@ void Metrics::Impl::add_requests() {
 
 void Metrics::Impl::add_decisions() {
   auto& decisions = counter("mortise_extender_decisions_total", "Pods filtered, by what was decided.");
-  for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
-    outcomes[i] = &decisions.Add({{"decision", std::string(kOutcomes[i])}});
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    outcomes[i] = &decisions.Add({{"decision", std::string(outcome_name(static_cast<Outcome>(i)))}});
   }
   auto& by_reason = counter("mortise_extender_rejections_total", "Pods for which no node passed, by the main reason.");
   for (std::size_t i = 1; i < rejections.size(); ++i) {
@@ -134,11 +140,26 @@ void Metrics::Impl::add_cluster() {
   }
 }
 
+void Metrics::Impl::add_watches() {
+  reservations =
+      gauge("mortise_reservations", "Pods that hold a place since filter answered, and are not being bound yet.");
+  watch_lag =
+      &prometheus::BuildGauge()
+           .Name("mortise_watch_lag_seconds")
+           .Help("Time since the API server last sent anything about this type; it does at least once a minute.")
+           .Register(registry);
+  watch_events = &counter("mortise_watch_events_total", "Objects added, modified or deleted, by type.");
+  watch_lists = &counter("mortise_watch_lists_total", "Complete lists, by type: at the start and after a gap.");
+  watch_troubles = &counter("mortise_watch_troubles_total",
+                            "Failed calls, expired versions and gaps of lists and watches, by type.");
+}
+
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   impl_->add_requests();
   impl_->add_decisions();
   impl_->add_serving();
   impl_->add_cluster();
+  impl_->add_watches();
 }
 Metrics::~Metrics() = default;
 
@@ -172,12 +193,26 @@ void Metrics::set_tls(bool reloaded, std::int64_t expires) {
   impl_->reload_errors->Add({}).Increment(reloaded ? 0 : 1);
 }
 
-void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmentation) {
+void Metrics::set_watches(const std::vector<WatchFigures>& watches) {
+  const auto raise = [](prometheus::Counter& counter, std::uint64_t to) {
+    counter.Increment(std::max(0.0, static_cast<double>(to) - counter.Value()));
+  };
+  for (const WatchFigures& watch : watches) {
+    const prometheus::Labels labels = {{"resource", watch.resource}};
+    impl_->watch_lag->Add(labels).Set(static_cast<double>(watch.silent) / static_cast<double>(kSecond));
+    raise(impl_->watch_events->Add(labels), watch.events);
+    raise(impl_->watch_lists->Add(labels), watch.lists);
+    raise(impl_->watch_troubles->Add(labels), watch.troubles);
+  }
+}
+
+void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmentation, std::size_t reservations) {
   const auto in_gpus = [](double milli) { return milli / static_cast<double>(kWholeGpu); };
   impl_->nodes->Set(static_cast<double>(totals.nodes));
   impl_->gpus->Set(static_cast<double>(totals.gpus));
   impl_->gpus_used->Set(in_gpus(static_cast<double>(totals.gpu_used)));
   impl_->fragmentation->Set(in_gpus(fragmentation));
+  impl_->reservations->Set(static_cast<double>(reservations));
 }
 
 void Metrics::set_figures(const ClusterFigures& figures) {

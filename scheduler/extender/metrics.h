@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "scheduler/base/units.h"
 #include "scheduler/extender/cluster_figures.h"
@@ -19,6 +20,15 @@ enum class ListenerSide { kScheduler, kAdmin };
 /// Why a client was answered 503.
 enum class Shortage { kConnections, kVerbs };
 
+/// How a watch of the API server is doing; the counts are since the start.
+struct WatchFigures {
+  std::string resource;
+  Nanoseconds silent = 0;  ///< since the server last sent anything about it
+  std::uint64_t events = 0;
+  std::uint64_t lists = 0;
+  std::uint64_t troubles = 0;  ///< failures, expired versions, gaps
+};
+
 /// Prometheus metrics of the extender. Thread-safe.
 class Metrics {
  public:
@@ -32,9 +42,11 @@ class Metrics {
   /// Adds the series of TLS. `expires` is in Unix seconds.
   void set_tls(bool reloaded, std::int64_t expires);
   /// `fragmentation` is in milli-GPU.
-  void set_cluster(const placement::ClusterTotals& totals, double fragmentation);
+  void set_cluster(const placement::ClusterTotals& totals, double fragmentation, std::size_t reservations);
   /// What set_cluster does not cover.
   void set_figures(const ClusterFigures& figures);
+  /// Adds the series of what is watched.
+  void set_watches(const std::vector<WatchFigures>& watches);
   /// The text exposition format, version 0.0.4.
   std::string text() const;
 

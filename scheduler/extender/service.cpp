@@ -48,6 +48,7 @@ Reply Service::filter(std::string body) {
     answer = handlers_.filter(*question);
   }
   metrics_.count_filter(answer);
+  log_filter(*question, answer, clock_.now() - start);
   return finish(Verb::kFilter, start, true, {200, write_filter_result(answer.result)});
 }
 
@@ -69,13 +70,14 @@ Reply Service::bind(std::string body) {
   const Nanoseconds start = clock_.now();
   const Result<BindingArgs> args = read_binding_args(body);
   if (!args.ok()) return finish(Verb::kBind, start, false, error_reply(Verb::kBind, args.message()));
-  const std::string error = bind_and_tell(*args);
+  Handlers::BindStart place;
+  const std::string error = bind_and_tell(*args, place);
+  log_bind(*args, place, error, clock_.now() - start);
   return finish(Verb::kBind, start, error.empty(), error_reply(Verb::kBind, error));
 }
 
 /// The Binding is sent without the mutex: many may be on their way.
-std::string Service::bind_and_tell(const BindingArgs& args) {
-  Handlers::BindStart start;
+std::string Service::bind_and_tell(const BindingArgs& args, Handlers::BindStart& start) {
   {
     const std::lock_guard lock(mutex_);
     start = handlers_.start_bind(args);
@@ -84,6 +86,7 @@ std::string Service::bind_and_tell(const BindingArgs& args) {
   BindResult result{BindResult::State::kBound, ""};
   if (binder_ != nullptr) {
     kube::Binding binding{args.pod_namespace, args.pod_name, args.pod_uid, args.node, {}};
+    if (start.decided.order > 0) binding.annotations.emplace(kube::kDecisionAnnotation, start.decided.text());
     if (!start.devices.empty()) {
       binding.annotations.emplace(kube::kAssignedDevicesAnnotation,
                                   kube::assigned_devices_text(split_devices(start.request, start.devices)));
@@ -106,18 +109,21 @@ Reply Service::preempt(std::string body) {
     const std::lock_guard lock(mutex_);
     nodes = handlers_.preempt(*question);
   }
+  log_preempt(*question, nodes, clock_.now() - start);
   return finish(Verb::kPreempt, start, true, {200, write_preemption_result(nodes)});
 }
 
 std::string Service::metrics_text() {
   placement::ClusterTotals totals;
   double fragmentation = 0;
+  std::size_t reservations = 0;
   {
     const std::lock_guard lock(mutex_);
     totals = cluster_.totals();
     fragmentation = fragmentation_.amount();
+    reservations = handlers_.reservations();
   }
-  metrics_.set_cluster(totals, fragmentation);
+  metrics_.set_cluster(totals, fragmentation, reservations);
   return metrics_.text();
 }
 

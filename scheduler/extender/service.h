@@ -6,6 +6,7 @@
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/handlers.h"
+#include "scheduler/extender/log.h"
 #include "scheduler/extender/metrics.h"
 #include "scheduler/placement/fragmentation.h"
 
@@ -21,15 +22,16 @@ struct Reply {
 class Service {
  public:
   /// All must outlive the service and be touched by nothing else while it serves.
-  /// `binder` may be null: then a bind is done once it is booked.
+  /// `binder` may be null: then a bind is done once it is booked. `log` may be null, too.
   Service(Handlers& handlers, const placement::ClusterState& cluster, placement::FragmentationMeter& fragmentation,
-          Metrics& metrics, const Clock& clock, Binder* binder = nullptr)
+          Metrics& metrics, const Clock& clock, Binder* binder = nullptr, Log* log = nullptr)
       : handlers_(handlers),
         cluster_(cluster),
         fragmentation_(fragmentation),
         metrics_(metrics),
         clock_(clock),
-        binder_(binder) {}
+        binder_(binder),
+        log_(log) {}
 
   /// Guards the handlers and all below them; for others who change the cluster.
   std::mutex& mutex() { return mutex_; }
@@ -45,7 +47,10 @@ class Service {
   std::string metrics_text();
 
  private:
-  std::string bind_and_tell(const BindingArgs& args);
+  std::string bind_and_tell(const BindingArgs& args, Handlers::BindStart& start);
+  void log_filter(const PodQuestion& question, const FilterAnswer& answer, Nanoseconds took);
+  void log_bind(const BindingArgs& args, const Handlers::BindStart& start, const std::string& error, Nanoseconds took);
+  void log_preempt(const PreemptionQuestion& question, const std::vector<NodeVictims>& nodes, Nanoseconds took);
   Reply finish(Verb verb, Nanoseconds start, bool ok, Reply reply);
 
   Handlers& handlers_;
@@ -54,6 +59,7 @@ class Service {
   Metrics& metrics_;
   const Clock& clock_;
   Binder* binder_;
+  Log* log_;
   std::mutex mutex_;
 };
 

@@ -12,20 +12,8 @@
 namespace mortise::extender {
 namespace {
 
-// Enough draws that the share of each class is settled; the published list has about as many.
-constexpr std::size_t kGeneratedPods = 8000;
-constexpr std::uint64_t kGeneratorSeed = 1;
-
-/// Which pods are typical when nobody said so: as in the published trace the policies were studied on.
-Result<traces::Trace> generated_trace() {
-  const auto profile = traces::find_profile("openb");
-  if (!profile.ok()) return profile.error();
-  // Capacity and load decide only when pods arrive, which plays no part here.
-  return traces::synth_pods(**profile, kGeneratedPods, 1000 * kWholeGpu, 1.0, kGeneratorSeed);
-}
-
 Result<placement::TypicalPods> typical_pods(const std::string& file, placement::ClusterState& cluster) {
-  const Result<traces::Trace> trace = file.empty() ? generated_trace() : traces::read_trace_file(file);
+  const Result<traces::Trace> trace = file.empty() ? traces::typical_sample() : traces::read_trace_file(file);
   if (!trace.ok()) return trace.error();
   std::vector<placement::PodClass> classes;
   classes.reserve(trace->pods.size());

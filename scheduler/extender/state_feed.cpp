@@ -6,6 +6,7 @@
 
 #include "scheduler/kube/objects/assigned_devices.h"
 #include "scheduler/kube/objects/cluster_file.h"
+#include "scheduler/kube/objects/live_node.h"
 #include "scheduler/kube/objects/resources.h"
 #include "scheduler/kube/objects/time_text.h"
 
@@ -26,14 +27,6 @@ Result<PodRequest> request_of_bound(const kube::Pod& pod, bool& annotations_wron
   return kube::pod_request(bare);
 }
 
-/// GPUs that the node has but does not hand out.
-std::int32_t lost_gpus(const kube::Node& node, const NodeSpec& spec) {
-  kube::Node whole = node;
-  whole.allocatable = node.capacity;
-  const Result<NodeSpec> capacity = kube::node_spec(whole);
-  return capacity.ok() ? std::max(0, capacity->gpus - spec.gpus) : 0;
-}
-
 /// The names that are known and not among those that exist.
 template <class Known, class Name>
 std::vector<std::string> gone(const Known& known, const std::set<Name, std::less<>>& exist) {
@@ -46,35 +39,16 @@ std::vector<std::string> gone(const Known& known, const std::set<Name, std::less
 
 }  // namespace
 
-NodeSpec StateFeed::spec_of(const kube::Node& node) {
-  Result<NodeSpec> read = kube::node_spec(node);
-  if (!read.ok()) {
-    // Nothing is handed out on it until it can be read again; its pods stay in the books.
-    notes_.add_one_of("nodes that cannot be read take no pods: " + read.message(), node.name);
-    NodeSpec closed;
-    closed.name = node.name;
-    closed.schedulable = false;
-    closed.blocked = true;
-    return closed;
-  }
-  NodeSpec spec = *std::move(read);
-  const auto report = reports_.find(node.name);
-  if (const Status found = topologies_.find(node, report == reports_.end() ? nullptr : &report->second, spec); !found) {
-    notes_.add_one_of("nodes without topology: " + found.message(), node.name);
-  }
-  spec.gpus_lost = lost_gpus(node, spec);
-  spec.gpus += spec.gpus_lost;
-  if (spec.gpus_lost > 0) spec.topology = nullptr;
-  return spec;
-}
-
 void StateFeed::settle_node(const kube::Node& node) {
-  const NodeSpec spec = spec_of(node);
+  const auto report = reports_.find(node.name);
+  const NodeSpec spec =
+      kube::live_node_spec(node, report == reports_.end() ? nullptr : &report->second, topologies_, notes_);
   const auto known = cluster_.find_node(spec.name);
   if (known) {
     if (const Status updated = cluster_.update_node(*known, spec); !updated) {
       notes_.add_one_of("nodes stay as they were: " + updated.message(), spec.name);
     }
+    look_at_report(spec.name);
     return;
   }
   const auto added = cluster_.add_node(spec, kube::seeded_rank(seed_, spec.name));
@@ -83,6 +57,13 @@ void StateFeed::settle_node(const kube::Node& node) {
     return;
   }
   bookings_.node_added(spec.name);
+  look_at_report(spec.name);
+}
+
+/// What it says may hold only now: of another node, or of other pods.
+void StateFeed::look_at_report(std::string_view node) {
+  const auto report = reports_.find(node);
+  if (report != reports_.end()) observer_.look_at(report->second);
 }
 
 void StateFeed::replace_nodes(std::vector<kube::Node> nodes) {
@@ -173,18 +154,21 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
     }
   }
   bookings_.bound(request, pod.node_name, devices);
-  if (pod.start_time.empty()) return;
-  const Result<Nanoseconds> start = kube::parse_time(pod.start_time);
-  if (start.ok()) {
-    bookings_.started(pod.uid, *start);
-  } else {
+  const Result<Nanoseconds> start = pod.start_time.empty() ? Nanoseconds{0} : kube::parse_time(pod.start_time);
+  if (!start.ok()) {
     notes_.add_one_of("bound pods whose start is not known: status.startTime " + start.message(), pod.key());
+  } else if (!pod.start_time.empty()) {
+    bookings_.started(pod.uid, *start);
   }
+  look_at_report(pod.node_name);
 }
 
 void StateFeed::delete_pod(std::string_view uid) {
   waiting_.erase(std::string(uid));
+  const Booking* booking = bookings_.find(uid);
+  const std::string node = booking == nullptr ? std::string() : booking->node;
   bookings_.ended(uid);
+  look_at_report(node);
 }
 
 void StateFeed::bad_object(std::string_view what, std::string_view name, std::string_view why) {

@@ -5,9 +5,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/observer.h"
 #include "scheduler/kube/objects/node.h"
 #include "scheduler/kube/objects/node_topology.h"
 #include "scheduler/kube/objects/notes.h"
@@ -25,7 +27,9 @@ class StateFeed {
   /// All must outlive it. `seed` draws the nodes' ranks.
   StateFeed(placement::ClusterState& cluster, Bookings& bookings, topology::LazyCatalogue& catalogue,
             std::uint64_t seed)
-      : cluster_(cluster), bookings_(bookings), topologies_(catalogue, notes_), seed_(seed) {}
+      : cluster_(cluster), bookings_(bookings), observer_(bookings), topologies_(catalogue, notes_), seed_(seed) {
+    cluster_.expect_topologies();
+  }
 
   void replace_nodes(std::vector<kube::Node> nodes);
   void upsert_node(kube::Node node);
@@ -42,6 +46,12 @@ class StateFeed {
   /// An object that is not even of the right form; nothing of it changes.
   void bad_object(std::string_view what, std::string_view name, std::string_view why);
 
+  /// Resource versions up to which nodes and pods are as the API server has, or had, them.
+  void nodes_known_up_to(std::string version) { nodes_version_ = std::move(version); }
+  void pods_known_up_to(std::string version) { pods_version_ = std::move(version); }
+  const std::string& nodes_version() const { return nodes_version_; }
+  const std::string& pods_version() const { return pods_version_; }
+
   /// A pod that waits for a node, as last seen; null: none such.
   const placement::PodRequest* waiting(std::string_view uid) const;
 
@@ -49,18 +59,21 @@ class StateFeed {
   std::vector<std::string> notes() const { return notes_.lines(); }
 
  private:
-  placement::NodeSpec spec_of(const kube::Node& node);
   void settle_node(const kube::Node& node);
   void take_bound(const kube::Pod& pod, const placement::PodRequest& request);
+  void look_at_report(std::string_view node);
 
   placement::ClusterState& cluster_;
   Bookings& bookings_;
+  Observer observer_;
   kube::Notes notes_;
   kube::NodeTopologies topologies_;
   std::uint64_t seed_;
   std::map<std::string, kube::Node, std::less<>> nodes_;
   std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
   std::map<std::string, placement::PodRequest, std::less<>> waiting_;  // by UID
+  std::string nodes_version_;
+  std::string pods_version_;
 };
 
 }  // namespace mortise::extender

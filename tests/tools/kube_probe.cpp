@@ -47,7 +47,7 @@ class PrintingFeed final : public TypedFeed<T> {
   PrintingFeed(const char* resource, typename TypedFeed<T>::Decode decoder)
       : TypedFeed<T>(decoder), resource_(resource) {}
 
-  void on_replace(std::vector<T> objects) override {
+  void on_replace(std::vector<T> objects, const std::string&) override {
     json names = json::array();
     for (const T& object : objects) names.push_back(object.name);
     print({{"resource", resource_}, {"event", "replace"}, {"names", names}});

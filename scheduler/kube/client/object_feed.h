@@ -38,8 +38,8 @@ class TypedFeed : public ObjectFeed {
 
   explicit TypedFeed(Decode decoder) : decode_(decoder) {}
 
-  /// Every object there is.
-  virtual void on_replace(std::vector<T> objects) = 0;
+  /// Every object there is, at this version.
+  virtual void on_replace(std::vector<T> objects, const std::string& resource_version) = 0;
   virtual void on_upsert(T object) = 0;
   virtual void on_delete(const ObjectName& name) = 0;
   /// An object that cannot be decoded; nothing else is told of this state of it.
@@ -51,7 +51,7 @@ class TypedFeed : public ObjectFeed {
     if (Result<T> decoded = decode(name, object); decoded.ok()) listed_.push_back(*std::move(decoded));
   }
   void list_completed(const std::string& resource_version) final {
-    on_replace(std::exchange(listed_, {}));
+    on_replace(std::exchange(listed_, {}), resource_version);
     on_progress(resource_version);
   }
   void changed(const ObjectName& name, const nlohmann::json& object) final {

@@ -23,6 +23,17 @@ class Api:
     def get(self, path):
         return self.call("GET", path)
 
+    def history(self, path, version):
+        """Every change of a collection since that resource version, oldest first, as watch events."""
+        status, answer = self._send("GET", f"{path}?watch=true&resourceVersion={version}&timeoutSeconds=2", None, "")
+        if status != 200:
+            raise ApiError(status, f"watch {path}: {status} {answer[:500].decode(errors='replace')}")
+        events = [json.loads(line) for line in answer.splitlines() if line.strip()]
+        for event in events:
+            if event["type"] == "ERROR":
+                raise E2EError(f"watch {path}: {event['object'].get('message')}")
+        return events
+
     def post(self, path, body):
         return self.call("POST", path, body)
 

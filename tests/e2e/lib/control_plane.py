@@ -64,10 +64,11 @@ class ControlPlane:
         self.processes.append(process)
         return process
 
-    def restart_apiserver(self):
-        """Kills it, open watches and all, and starts it anew on the same port. `api` is a new one, too."""
-        self._apiserver.stop(grace=0)
-        self._start_apiserver()
+    def restart_apiserver(self, *more):
+        """Kills it, open watches and all, and starts it anew on the same port, with more arguments. `api` is a new one,
+        too."""
+        self.apiserver.stop(grace=0)
+        self._start_apiserver(*more)
 
     def stop(self):
         for process in reversed(self.processes):
@@ -75,15 +76,15 @@ class ControlPlane:
 
     def _start_etcd(self, port, peer_port):
         url, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
-        etcd = self.spawn("etcd", [
+        self.etcd = etcd = self.spawn("etcd", [
             os.path.join(self.binaries, "etcd"), "--name", "e2e", "--data-dir", os.path.join(self.dir, "etcd"),
             "--listen-client-urls", url, "--advertise-client-urls", url,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"e2e={peer}",
             "--unsafe-no-fsync", "--log-level", "warn"])  # the data does not outlive the run
         etcd.wait_ready(lambda: http_ok(http.client.HTTPConnection("127.0.0.1", port, timeout=5), "/health"))
 
-    def _start_apiserver(self):
-        self._apiserver = self.spawn("kube-apiserver", [
+    def _start_apiserver(self, *more):
+        self.apiserver = self.spawn("kube-apiserver", [
             os.path.join(self.binaries, "kube-apiserver"),
             "--etcd-servers", f"http://127.0.0.1:{self._etcd_port}",
             "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", str(self.api_port),
@@ -98,10 +99,10 @@ class ControlPlane:
             "--service-account-signing-key-file", self.pki.path("service-account.key"),
             # Both wait for controllers that are not run: one makes the service accounts, the other removes the
             # not-ready taint that admission would put on every new node.
-            "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
+            "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition", *more])
         cert, key = self.pki.client("admin", "e2e-admin", "system:masters")
         self.api = Api(self.api_port, self.pki.ca, cert, key)
-        self._apiserver.wait_ready(self.api.ready, timeout=120)
+        self.apiserver.wait_ready(self.api.ready, timeout=120)
 
 
 def http_ok(connection, path):

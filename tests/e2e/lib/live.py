@@ -31,7 +31,8 @@ def held_devices(stage):
     held = collections.defaultdict(lambda: collections.defaultdict(list))
     for pod in stage.api.get(PODS)["items"]:
         node = pod["spec"].get("nodeName")
-        if not node or objects.GPU not in pod["spec"]["containers"][0]["resources"].get("limits", {}):
+        ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        if not node or ended or objects.GPU not in pod["spec"]["containers"][0]["resources"].get("limits", {}):
             continue
         text = pod["metadata"].get("annotations", {}).get(ASSIGNED)
         check(text, f"pod {pod['metadata']['name']} is bound without its devices")

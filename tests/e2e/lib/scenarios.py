@@ -7,7 +7,10 @@ from lib import objects
 from lib.deployment import forged_annotations, manifests, other_schedulers
 from lib.live import killed_while_binding, live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
+from lib.parity import parity
+from lib.pod_groups import native_pod_group
 from lib.procs import E2EError
+from lib.replicas import sidecars_follow_their_scheduler
 from lib.stage import Stage
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -161,6 +164,7 @@ def preemption_frees_what_is_needed(env):
 
 
 SCENARIOS = {
+    "parity": parity,
     "first-contact": first_contact,
     "unschedulable": unschedulable,
     "unknown-node": unknown_node,
@@ -174,4 +178,6 @@ SCENARIOS = {
     "manifests": manifests,
     "forged-annotations": forged_annotations,
     "other-schedulers": other_schedulers,
+    "native-pod-group": native_pod_group,
+    "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
 }

@@ -21,7 +21,7 @@ class Stage:
     `node_metadata` is added to that of every node."""
 
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
-                 node_metadata=None):
+                 node_metadata=None, scheduler_args=()):
         self.env = env
         self.api = env.plane.api
         self.cluster = cluster
@@ -30,6 +30,7 @@ class Stage:
         self._extender_entry = extender_entry or {}
         self._live = live
         self._node_metadata = node_metadata or {}
+        self._scheduler_args = list(scheduler_args)
         self._serial = env.next_serial()
         self.recorder = None
         self.extender = None
@@ -159,10 +160,11 @@ class Stage:
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
 
     def scheduler_config(self):
-        return shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{self.recorder.port}",
-                                        self.env.certificates.dir, self._live, self._extender_entry)
+        port = self.recorder.port if self.recorder else self._extender_port
+        return shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}", self.env.certificates.dir,
+                                        self._live, self._extender_entry)
 
-    def _start_scheduler(self):
+    def _spawn_scheduler(self):
         kubeconfig = self.env.scheduler_kubeconfig
         config = self.scheduler_config()
         path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
@@ -172,7 +174,10 @@ class Stage:
         self.scheduler = self._spawn("kube-scheduler", [
             os.path.join(self.env.plane.binaries, "kube-scheduler"), "--config", path, "--v", "2",
             "--bind-address", "127.0.0.1", "--secure-port", str(self.scheduler_port),
-            "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig])
+            "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig, *self._scheduler_args])
+
+    def _start_scheduler(self):
+        self._spawn_scheduler()
         # It makes a certificate of its own for this port, which nobody could check.
         untrusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         untrusted.check_hostname = False

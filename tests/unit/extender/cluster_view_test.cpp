@@ -158,7 +158,13 @@ TEST_F(ClusterViewTest, MetricsPassThePrometheusLinter) {
   cluster_.service().filter(filter_text("impossible", 64));
   cluster_.metrics().set_tls(false, 1'800'000'000);
   cluster_.metrics().count_connections(ListenerSide::kAdmin, 1);
+  for (const std::uint64_t lists : {1U, 3U}) {
+    cluster_.metrics().set_watches({{"pods", kSecond / 2, 70, lists, 2}});
+  }
   const std::string text = view_.metrics().body;
+  EXPECT_THAT(text, HasSubstr("\nmortise_watch_lag_seconds{resource=\"pods\"} 0.5\n"));
+  EXPECT_THAT(text, HasSubstr("\nmortise_watch_lists_total{resource=\"pods\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\nmortise_reservations 0\n"));
   EXPECT_THAT(text, HasSubstr("\nmortise_cluster_headroom_pods{gpus=\"8\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("\nmortise_cluster_free_nodes 3\n"));
   EXPECT_THAT(text, HasSubstr("\nmortise_extender_rejections_total{reason=\"TooFewGpus\"} 1\n"));

@@ -2,11 +2,15 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "scheduler/extender/binder.h"
 #include "scheduler/extender/http_server.h"
 #include "tests/unit/extender/raw_client.h"
 #include "tests/unit/extender/test_cluster.h"
@@ -108,6 +112,72 @@ TEST(Concurrency, NoGpuIsGivenTwice) {
   });
   EXPECT_EQ(bound, 18);
   EXPECT_EQ(cluster.cluster().totals().whole_free_gpus, 0);
+  EXPECT_TRUE(cluster.cluster().check().ok());
+}
+
+/// Answers no Binding before so many are on their way at once.
+class MeetingBinder final : public Binder {
+ public:
+  explicit MeetingBinder(int expected) : expected_(expected) {}
+
+  BindResult bind(const kube::Binding&) override {
+    std::unique_lock lock(mutex_);
+    ++there_;
+    all_there_.notify_all();
+    constexpr std::chrono::seconds kPatience{60};  // only a failure waits so long
+    const bool met = all_there_.wait_for(lock, kPatience, [&] { return there_ >= expected_ && !held_; });
+    return {met ? BindResult::State::kBound : BindResult::State::kNotBound, met ? "" : "alone"};
+  }
+  void wait_until_all_are_there() {
+    std::unique_lock lock(mutex_);
+    all_there_.wait(lock, [&] { return there_ >= expected_; });
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+    all_there_.notify_all();
+  }
+
+ private:
+  const int expected_;
+  std::mutex mutex_;
+  std::condition_variable all_there_;
+  int there_ = 0;
+  bool held_ = true;
+};
+
+// Filters are answered meanwhile: nothing is locked while the API server is asked.
+TEST(Concurrency, TwoHundredBindingsAreOnTheirWayAtOnceAndFiltersAreAnswered) {
+  constexpr int kBindings = 200;
+  TestCluster cluster("first-fit", 60 * kSecond);
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kBindings / 8 + 1; ++i) {
+    nodes.push_back("more-" + std::to_string(i));
+    cluster.add(nodes.back(), 8, "A100");
+  }
+  MeetingBinder binder(kBindings);
+  const ClusterView::Parts parts = cluster.view_parts();
+  Service service(parts.handlers, parts.cluster, parts.fragmentation, parts.metrics, cluster.clock(), &binder);
+  const auto server = HttpServer::start_scheduler(service, {"127.0.0.1", 0}, {});
+  ASSERT_TRUE(server.ok()) << server.message();
+
+  for (int i = 0; i <= kBindings; ++i) service.filter(filter_body(i));
+  std::atomic<int> bound = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kBindings; ++i) {
+    threads.emplace_back([&, i] {
+      RawClient client((*server)->address());
+      client.send(post_text("/bind", bind_body(i, nodes[static_cast<std::size_t>(i / 8)])));
+      if (client.receive().value_or(RawResponse{}).body == R"({"Error":""})") ++bound;
+    });
+  }
+  binder.wait_until_all_are_there();
+  RawClient client((*server)->address());
+  client.send(post_text("/filter", filter_body(kBindings)));
+  EXPECT_TRUE(client.receive().has_value());
+  binder.let_go();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(bound, kBindings);
   EXPECT_TRUE(cluster.cluster().check().ok());
 }
 

@@ -162,6 +162,8 @@ TEST(ExtenderProcess, ABadCommandLineOrFileIsOneLineAndExitCode2) {
       {{"--cluster", good, "--tls-client-ca", good}, "--tls-cert"},
       {{"--cluster", good, "--tls-cert", "/no/cert", "--tls-key", "/no/key"}, "--tls-cert /no/cert: "},
       {{"--cluster", good, "--no-such-flag"}, "--no-such-flag"},
+      {{"--cluster", good, "--log-level", "loud"}, "--log-level"},
+      {{"--cluster", good, "--log-format", "xml"}, "--log-format"},
       {{"--cluster", good, "--seed", "x"}, "--seed"},
       {{"--cluster", good, "--seed", "-1"}, "--seed: '-1'; allowed: a whole number from 0 to 18446744073709551615"},
       {{"--cluster", good, "--max-verbs", "-1"}, "--max-verbs: '-1'; allowed: a whole number from 0 to 4096"},
@@ -186,7 +188,7 @@ TEST(ExtenderProcess, SighupReadsTheCertificateAgainAndKeepsTheOldOneWhenItIsBro
   first.write_certificate(cert);
   first.write_key(key);
   Process process({"--cluster", cluster_file(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--tls-cert", cert,
-                   "--tls-key", key});
+                   "--tls-key", key, "--log-level", "warn"});
   process.out_line();
   const std::string admin = process.out_line();
   TestCertificate("second").write_certificate(cert);
@@ -199,11 +201,27 @@ TEST(ExtenderProcess, SighupReadsTheCertificateAgainAndKeepsTheOldOneWhenItIsBro
   EXPECT_EQ(process.wait(), 0);
 }
 
+TEST(ExtenderProcess, LogsAsJsonWhatItDoes) {
+  Process process(
+      {"--cluster", cluster_file(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"});
+  EXPECT_THAT(process.err_line(), HasSubstr("\"event\":\"serving\""));
+  EXPECT_THAT(process.err_line(), HasSubstr("\"event\":\"ready\""));
+  process.signal(SIGTERM);
+  EXPECT_THAT(process.rest_of_err(), HasSubstr("\"event\":\"stopping\""));
+  EXPECT_EQ(process.wait(), 0);
+}
+
 TEST(ExtenderProcess, HelpNamesFlagsAndPolicies) {
   Process process({"--help"});
   const std::string text = process.rest_of_out();
   EXPECT_THAT(text, HasSubstr("--cluster"));
   EXPECT_THAT(text, HasSubstr("gpu-packing"));
+  EXPECT_EQ(process.wait(), 0);
+}
+
+TEST(ExtenderProcess, SaysItsVersion) {
+  Process process({"--version"});
+  EXPECT_THAT(process.rest_of_out(), testing::MatchesRegex("mortise-extender [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   EXPECT_EQ(process.wait(), 0);
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "scheduler/extender/http_server.h"
 #include "tests/unit/extender/raw_client.h"
 #include "tests/unit/extender/test_cluster.h"
@@ -48,7 +50,9 @@ RawResponse exchange(const std::string& to, const std::string& request) {
 TEST(Readiness, UntilItIsReadyTheExtenderIsAliveButAnswersErrorsOnly) {
   TestCluster cluster;
   Readiness readiness;
-  const auto scheduler = HttpServer::start_scheduler(cluster.service(), {"127.0.0.1", 0}, {.readiness = &readiness});
+  std::atomic<int> asked = 0;
+  const auto scheduler = HttpServer::start_scheduler(cluster.service(), {"127.0.0.1", 0},
+                                                     {.readiness = &readiness, .asked = [&] { ++asked; }});
   const auto admin = HttpServer::start_admin(cluster.service(), {"127.0.0.1", 0}, {.readiness = &readiness});
   ASSERT_TRUE(scheduler.ok() && admin.ok());
   const std::string ask = post_text("/filter", R"({"Pod":{"metadata":{"uid":"u"},"spec":{"containers":[]}},)"
@@ -64,6 +68,7 @@ TEST(Readiness, UntilItIsReadyTheExtenderIsAliveButAnswersErrorsOnly) {
   EXPECT_EQ(filter.status, 200);
   EXPECT_THAT(filter.body, HasSubstr(R"("Error":"not ready: synced: the cluster is not read yet"})"));
   EXPECT_THAT(exchange((*scheduler)->address(), bind).body, HasSubstr(R"("Error":"not ready: )"));
+  EXPECT_EQ(asked, 2);  // verbs count, answered or not; questions about health do not
   readiness.set_met(Condition::kSynced);
   // What a replica that only waits for the lease is: not ready, but for that.
   EXPECT_EQ(get("/readyz").status, 503);

@@ -43,6 +43,8 @@ class TestCluster {
   }
   void add(const placement::NodeSpec& spec) { EXPECT_TRUE(cluster_.add_node(spec, cluster_.node_count()).ok()); }
 
+  void remove(const std::string& node) { EXPECT_TRUE(cluster_.remove_node(*cluster_.find_node(node)).ok()); }
+
   /// Fills the lowest GPUs of a node that are free.
   void occupy(const std::string& node, std::int32_t gpus) {
     placement::PodRequest pod;
@@ -76,6 +78,7 @@ class TestCluster {
 
   ManualClock& clock() { return clock_; }
   Bookings& bookings() { return bookings_; }
+  placement::Engine& engine() { return *engine_; }
   Handlers& handlers() { return *handlers_; }
   Service& service() { return *service_; }
   const placement::ClusterState& cluster() const { return cluster_; }

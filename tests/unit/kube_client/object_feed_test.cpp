@@ -20,7 +20,7 @@ class PodFeed final : public TypedFeed<Pod> {
  public:
   PodFeed() : TypedFeed(decode_pod) {}
 
-  void on_replace(std::vector<Pod> objects) override {
+  void on_replace(std::vector<Pod> objects, const std::string&) override {
     std::string names;
     for (const Pod& pod : objects) names += " " + pod.name;
     told.push_back("replace" + names);
