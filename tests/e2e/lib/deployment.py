@@ -14,6 +14,7 @@ from lib.stage import PODS, Stage
 ADMISSION = os.path.join(KUBE, "admission")
 FORMS = [os.path.join(KUBE, "base"), os.path.join(KUBE, "overlays", "static-pod-scheduler")]
 GANG_SLOT = "mortise.dev/gang-slot"
+DECISION = "mortise.dev/decision"
 
 
 # manifests
@@ -227,7 +228,7 @@ def _may_list(api):
 def check_protected(stage, tenant, node):
     admin = stage.api
     refusals = 0
-    for key in (ASSIGNED, GANG_SLOT):
+    for key in (ASSIGNED, GANG_SLOT, DECISION):
         refusal(f"a pod with {key}", lambda k=key: tenant.post(PODS, with_annotation(objects.pod("forged", 1), k, "{}")))
         refusals += 1
     tenant.post(PODS, objects.pod("honest", 2))
