@@ -20,6 +20,8 @@ namespace mortise::extender {
 class AskedPod {
  public:
   placement::PodRequest request;
+  bool ours = true;                       ///< false: the pod of a scheduler that we do not decide for
+  std::string group;                      ///< its native pod group; empty: none
   std::optional<placement::Placed> plan;  ///< the node a decisive answer named
   kube::DecisionStamp decided;            ///< of `plan`
   int asks = 0;                           ///< how often `plan` was the answer

@@ -28,6 +28,15 @@ std::optional<BindResult> settle(const kube::Answer<kube::Pod>& read, const kube
 }  // namespace
 
 BindResult ApiBinder::bind(const kube::Binding& binding) {
+  // Counted before `why_not_` is asked: who stops leading and then finds nothing running knows that nothing will be
+  // sent.
+  ++running_;
+  BindResult result = send(binding);
+  --running_;
+  return result;
+}
+
+BindResult ApiBinder::send(const kube::Binding& binding) {
   bool in_flight = false;  // a request of ours may have been carried out, or still be
   std::string last;
   for (int attempt = 0; attempt < kMaxAttempts && !stop_.stop_requested(); ++attempt) {

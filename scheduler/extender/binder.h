@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -50,13 +51,18 @@ class ApiBinder final : public Binder {
         why_not_(std::move(why_not)),
         time_left_(std::move(time_left)) {}
   BindResult bind(const kube::Binding& binding) override;
+  /// Whether a Binding is on its way, or about to be sent. Any thread may ask.
+  bool busy() const { return running_ > 0; }
 
  private:
+  BindResult send(const kube::Binding& binding);
+
   kube::ApiClient& client_;
   kube::Waiter& waiter_;
   std::stop_token stop_;
   WhyNot why_not_;
   TimeLeft time_left_;
+  std::atomic<int> running_ = 0;
 };
 
 }  // namespace mortise::extender

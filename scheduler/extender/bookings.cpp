@@ -1,6 +1,7 @@
 #include "scheduler/extender/bookings.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mortise::extender {
 
@@ -118,11 +119,25 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
       return;
     }
   }
+  const bool held_others = found != by_uid_.end() && found->second.node == node && found->second.allocation;
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
   Booking& booking = put(pod, node, Stage::kBound);
   booking.told = devices;
   take_place(booking);
+  note_told(booking, devices, held_others);
   if (!before.empty()) complete_short_ones(before);
+}
+
+/// On nodes where we choose, the annotation is what the pod holds.
+void Bookings::note_told(const Booking& booking, const DeviceSet& devices, bool held_others) {
+  const auto node = cluster_.find_node(booking.node);
+  if (!node || devices.empty() || !booking.allocation) return;
+  const placement::NodeTopology* topology = cluster_.topology_of(cluster_.machine_of(*node));
+  if (topology == nullptr || !topology->enforced()) return;
+  const bool taken = cluster_.allocation(*booking.allocation)->devices != devices;
+  observations_.note(booking.node,
+                     held_others || taken ? placement::Observed::kMismatch : placement::Observed::kConsistent,
+                     Witness::kAnnotation, "a pod's annotation");
 }
 
 void Bookings::take_place(Booking& booking) {
@@ -131,8 +146,7 @@ void Bookings::take_place(Booking& booking) {
   if (!node) return;
   const ShapeId shape = cluster_.intern(booking.request);
   if (!devices.empty() || booking.request.gpus == 0) {
-    const Knowledge knowledge = honours_devices(booking.node) ? Knowledge::kExact : Knowledge::kUnknown;
-    const auto adopted = cluster_.adopt(shape, *node, devices, knowledge);
+    const auto adopted = cluster_.adopt(shape, *node, devices, Knowledge::kAssigned);
     if (adopted) {
       booking.allocation = *adopted;
       return;
@@ -146,6 +160,21 @@ void Bookings::take_place(Booking& booking) {
   }
   const auto adopted = cluster_.adopt(shape, *node, free, Knowledge::kUnknown);
   if (adopted) booking.allocation = *adopted;
+}
+
+void Bookings::saw_devices(std::string_view uid, const DeviceSet& devices, Witness by, std::string what) {
+  const Booking* booking = find(uid);
+  if (booking == nullptr || !booking->allocation) return;
+  const auto seen = cluster_.observe_devices(*booking->allocation, devices);
+  if (seen.ok()) observations_.note(booking->node, *seen, by, std::move(what));
+}
+
+void Bookings::saw_count(std::string_view node, const std::map<int, int>& gpus_held,
+                         const std::vector<AllocationId>& pods, Witness by, std::string what) {
+  const auto id = cluster_.find_node(node);
+  if (!id) return;
+  const auto seen = cluster_.observe_count(*id, gpus_held, pods);
+  if (seen.ok()) observations_.note(node, *seen, by, std::move(what));
 }
 
 void Bookings::started(std::string_view uid, Nanoseconds since_1970) {
@@ -186,6 +215,7 @@ void Bookings::node_added(std::string_view node) {
 
 void Bookings::node_leaves(std::string_view node) {
   const auto pods = by_node_.find(node);
+  observations_.forget(node);
   if (pods == by_node_.end()) return;
   for (const std::string& uid : pods->second) give_back(by_uid_.at(uid));
 }

@@ -12,6 +12,7 @@
 
 #include "scheduler/base/ids.h"
 #include "scheduler/base/units.h"
+#include "scheduler/extender/observations.h"
 #include "scheduler/kube/objects/decision_stamp.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/decision.h"
@@ -95,6 +96,13 @@ class Bookings {
   /// The pod is gone or has ended.
   void ended(std::string_view uid);
 
+  /// The pod was seen with these devices, or these pods of a node with so many GPUs of each NUMA node (see
+  /// ClusterState). What cannot be used there changes nothing.
+  void saw_devices(std::string_view uid, const placement::DeviceSet& devices, Witness by, std::string what);
+  void saw_count(std::string_view node, const std::map<int, int>& gpus_held, const std::vector<AllocationId>& pods,
+                 Witness by, std::string what);
+  const Observations& observations() const { return observations_; }
+
   /// Pods that were found on this node before it was known take their places.
   void node_added(std::string_view node);
   /// Before the node leaves the cluster: its pods hold nothing until it is back or they are gone.
@@ -121,6 +129,7 @@ class Bookings {
   void forget(std::string_view uid);
   void give_back(Booking& booking);
   void take_place(Booking& booking);
+  void note_told(const Booking& booking, const placement::DeviceSet& devices, bool held_others);
   bool honours_devices(std::string_view node) const;
   void complete_short_ones(std::string_view node);
 
@@ -128,6 +137,7 @@ class Bookings {
   std::unordered_map<std::string, Booking, TextHash, std::equal_to<>> by_uid_;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_node_;
   std::set<std::pair<Nanoseconds, std::string>> expiry_;  // of reservations
+  Observations observations_;
 };
 
 }  // namespace mortise::extender

@@ -72,6 +72,11 @@ std::string_view outcome_name(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
+bool Handlers::is_ours(const PodQuestion& question) const {
+  const std::string_view name = question.scheduler.empty() ? "default-scheduler" : std::string_view(question.scheduler);
+  return schedulers_.empty() || std::find(schedulers_.begin(), schedulers_.end(), name) != schedulers_.end();
+}
+
 Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
   Asked out;
   out.nodes.reserve(asked.size());
@@ -101,11 +106,15 @@ Handlers::Asked Handlers::collect(const std::vector<AskedNode>& asked) {
 
 /// Null for a pod without UID: there is nothing to know it by. Nor is one kept whose names no API server would accept:
 /// the memory is bounded by the number of pods, so each must be small.
-AskedPod* Handlers::remember(const PodRequest& pod) {
+AskedPod* Handlers::remember(const PodQuestion& question) {
+  const PodRequest& pod = question.pod;
   const auto oversized = [](const std::string& text) { return text.size() > kMaxNameBytes; };
   if (pod.uid.empty() || oversized(pod.uid) || oversized(pod.name) || oversized(pod.ns)) return nullptr;
+  if (question.group.size() > 2 * kMaxNameBytes + 1) return nullptr;
   AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
   memory.request = pod;
+  memory.ours = is_ours(question);
+  memory.group = question.group;
   return &memory;
 }
 
@@ -165,7 +174,8 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
   answer.result.has_names = question.args.has_names;
   answer.result.has_nodes = question.args.has_nodes;
   answer.result.reasons = reason_texts(question.invalid);
-  if (!question.invalid.empty()) {
+  const bool ours = is_ours(question);
+  if (ours && !question.invalid.empty()) {
     answer.outcome = Outcome::kInvalid;
     for (NodeVerdict& node : asked.nodes) {
       node.verdict = Verdict::kUnresolvable;
@@ -178,9 +188,9 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
       node.verdict = Verdict::kUnresolvable;
       node.reason = kBoundElsewhere;
     }
-  } else if (question.unmanaged()) {
+  } else if (!ours || question.unmanaged()) {
     answer.outcome = Outcome::kUnmanaged;
-    remember(question.pod);
+    remember(question);
     for (NodeVerdict& node : asked.nodes) {
       if (node.name.empty()) reject(node, Reason::kUnknownNode);
     }
@@ -192,14 +202,16 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
 }
 
 void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer) {
-  AskedPod* memory = remember(question.pod);
+  AskedPod* memory = remember(question);
+  const bool member = memory != nullptr && !question.group.empty();
+  if (member) trials_.ask(question.group, question.pod.uid, clock_.now());
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
   // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan.
   const bool one_node = asked.named == 1;
   if (!one_node) bookings_.drop_reservation(question.pod.uid);
-  const Decision decision = bookings_.without_reservation(
-      question.pod.uid, [&] { return engine_.plan(question.pod, asked.known, &answers); });
+  const Decision decision = as_asked(
+      question, [&](const placement::ClusterState&) { return engine_.plan(question.pod, asked.known, &answers); });
   for (NodeVerdict& node : asked.nodes) reject(node, Reason::kUnknownNode);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
@@ -211,6 +223,7 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
     memory->fitting = best != nullptr ? std::optional(best->node) : std::nullopt;
     memory->answered = clock_.now();
   }
+  if (member) pass_member(question, *memory, one_node, best, answers);
   if (best == nullptr) {
     answer.outcome = Outcome::kRejected;
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
@@ -219,14 +232,41 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
     return;
   }
   if (!question.decisive || one_node) return;
-  const Choice choice = choose(question.pod, memory, answers, *best, true);
+  const Choice choice = member ? Choice{*best} : choose(question.pod, memory, answers, *best, true);
   answer.refused = choice.refused;
-  if (reserve_for_ > 0 && memory != nullptr) reserve(*memory, choice.placed);
+  if (reserve_for_ > 0 && memory != nullptr && !member) reserve(*memory, choice.placed);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
     if (node.verdict != Verdict::kPassed || answers[i].node == choice.placed.node) continue;
     node.verdict = Verdict::kFailed;
     node.reason = kDecisive;
+  }
+}
+
+/// A trial that is repeated says nothing about the nodes, so none is ever set aside. The place counts in this trial
+/// only where there is no doubt about the node that is taken.
+void Handlers::pass_member(const PodQuestion& question, AskedPod& memory, bool one_node, const Placed* best,
+                           Answers answers) {
+  const auto passing = std::count_if(answers.begin(), answers.end(),
+                                     [](const NodeAnswer& answer) { return answer.reason == Reason::kNone; });
+  const bool certain = best != nullptr && (question.decisive || passing == 1);
+  memory.plan = certain ? std::optional(*best) : std::nullopt;
+  memory.asks = 1;
+  trials_.tell(question.group, {question.pod, memory.plan, clock_.now(), one_node && best == nullptr});
+}
+
+/// Where planned devices were bound or reserved meanwhile, others on the same node stand for them.
+void Handlers::assume_others(placement::ClusterState& cluster, const PodQuestion& question) {
+  constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
+  for (const TrialMember* other : trials_.others(question.group, question.pod.uid, clock_.now())) {
+    if (!other->placed || bookings_.find(other->pod.uid) != nullptr) continue;
+    const NodeId node = other->placed->node;
+    if (cluster.find_node(cluster.node_name(node)) != node) continue;
+    const ShapeId shape = cluster.intern(other->pod);
+    if (cluster.apply(shape, node, other->placed->devices, kForeseen).ok()) continue;
+    const Decision decision = engine_.plan(other->pod, {&node, 1});
+    if (const auto* placed = std::get_if<Placed>(&decision))
+      (void)cluster.apply(shape, node, placed->devices, kForeseen);
   }
 }
 
@@ -246,7 +286,7 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   std::vector<HostPriority> priorities;
   priorities.reserve(asked.nodes.size());
   for (const NodeVerdict& node : asked.nodes) priorities.push_back({node.name, 0});
-  if (!question.invalid.empty() || question.unmanaged()) return priorities;
+  if (!question.invalid.empty() || question.unmanaged() || !is_ours(question)) return priorities;
   if (const Booking* bound = find_bound(question.pod.uid)) {
     for (HostPriority& entry : priorities) {
       if (entry.host == bound->node) entry.score = kMaxPriority;
@@ -255,8 +295,8 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   }
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
-  const Decision decision = bookings_.without_reservation(
-      question.pod.uid, [&] { return engine_.plan(question.pod, asked.known, &answers); });
+  const Decision decision = as_asked(
+      question, [&](const placement::ClusterState&) { return engine_.plan(question.pod, asked.known, &answers); });
   const auto* best = std::get_if<Placed>(&decision);
   if (best == nullptr) return priorities;
   if (question.decisive) {
@@ -307,6 +347,7 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
   if (pod == nullptr) return refuse(" is not known: no filter for it in the last 10 minutes");
   if (names_differ(*pod)) return refuse(belongs_to(*pod));
   start.request = *pod;
+  if (memory != nullptr && !memory->ours) return start;
   const auto node = cluster_.find_node(args.node);
   const std::string error = node ? take_place(*pod, memory, *node) : "node " + args.node + " is not known";
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
@@ -316,6 +357,7 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
     start.decided = held->decided;
   }
   start.holds_place = bookings_.start_binding(args.pod_uid);
+  if (memory != nullptr) trials_.settle(memory->group, args.pod_uid);
   return start;
 }
 
@@ -332,7 +374,8 @@ void Handlers::finish_bind(const BindStart& start, const std::string& node, Bind
   }
   asked_pods_.erase(pod.uid);
   // News of the pod may come before the answer to its Binding: bound, and deleted again.
-  if (start.holds_place && bookings_.find(pod.uid) == nullptr) return;
+  const bool would_be_known = start.holds_place || (waiting_ && waiting_(pod.uid) == nullptr);
+  if (would_be_known && bookings_.find(pod.uid) == nullptr) return;
   bookings_.bound(pod, node, {});
   // Until kubelet says so itself.
   const Booking* booking = bookings_.find(pod.uid);
@@ -346,8 +389,11 @@ std::string Handlers::take_place(const PodRequest& pod, const AskedPod* memory, 
   const Booking* held = bookings_.find(pod.uid);
   if (held != nullptr && held->allocation && held->node == cluster_.node_name(node)) return {};
   bookings_.drop_reservation(pod.uid);
+  // What a member of a group was told in a trial is decided only now.
+  const bool told = memory != nullptr && memory->group.empty();
+  const kube::DecisionStamp decided = told ? memory->decided : stamp();
   const bool planned = memory != nullptr && memory->plan && memory->plan->node == node;
-  if (planned && bookings_.reserve(pod, *memory->plan, expires, kForeseen, memory->decided)) return {};
+  if (planned && bookings_.reserve(pod, *memory->plan, expires, kForeseen, decided)) return {};
   const Decision decision = engine_.plan(pod, {&node, 1});
   const auto* placed = std::get_if<Placed>(&decision);
   if (placed == nullptr) {

@@ -12,6 +12,7 @@
 #include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/group_trials.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/placement/engine.h"
@@ -23,7 +24,7 @@ namespace mortise::extender {
 enum class Outcome {
   kPlaced,     ///< at least one node passed
   kRejected,   ///< no node passed
-  kUnmanaged,  ///< asks for nothing we manage; every node passed
+  kUnmanaged,  ///< asks for nothing we manage, or is another scheduler's; every node passed
   kInvalid,    ///< the request cannot be met by any node
   kBound,      ///< holds its place already
 };
@@ -59,6 +60,10 @@ class Handlers {
         waiting_(std::move(waiting)),
         stamp_(std::move(stamp)) {}
 
+  /// Decides for pods with one of these schedulerNames only; none: for all. The others pass everywhere and are bound
+  /// where kube-scheduler says.
+  void decide_only_for(std::vector<std::string> schedulers) { schedulers_ = std::move(schedulers); }
+
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
   std::vector<HostPriority> prioritize(const PodQuestion& question);
@@ -74,6 +79,7 @@ class Handlers {
 
   /// Places held by pods that were answered and are not being bound yet.
   std::size_t reservations() const { return bookings_.reserved(); }
+  const Observations& observations() const { return bookings_.observations(); }
 
   /// A bind in two halves, for a Binding that has to be sent between them.
   struct BindStart {
@@ -103,8 +109,9 @@ class Handlers {
   };
   using Answers = std::span<const placement::NodeAnswer>;
 
+  bool is_ours(const PodQuestion& question) const;
   Asked collect(const std::vector<AskedNode>& asked);
-  AskedPod* remember(const placement::PodRequest& pod);
+  AskedPod* remember(const PodQuestion& question);
   const Booking* find_bound(std::string_view uid) const;
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);
@@ -113,6 +120,21 @@ class Handlers {
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
   void reserve(const AskedPod& memory, const placement::Placed& placed);
   kube::DecisionStamp stamp() const { return stamp_ ? stamp_() : kube::DecisionStamp{}; }
+  void pass_member(const PodQuestion& question, AskedPod& memory, bool one_node, const placement::Placed* best,
+                   Answers answers);
+  void assume_others(placement::ClusterState& cluster, const PodQuestion& question);
+
+  /// Runs f(cluster) in a cluster in which the pod's own reservation is free, and what other members of its group were
+  /// told in this trial is taken.
+  template <class F>
+  auto as_asked(const PodQuestion& question, F&& f) {
+    return bookings_.without_reservation(question.pod.uid, [&] {
+      return bookings_.try_out([&](placement::ClusterState& cluster) {
+        if (!question.group.empty()) assume_others(cluster, question);
+        return f(cluster);
+      });
+    });
+  }
   bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
   NodeVictims victims_on(placement::ClusterState& cluster, ShapeId shape, const PodQuestion& pod,
                          const PreemptionCandidate& candidate, placement::EvictionBudget& budget);
@@ -125,7 +147,9 @@ class Handlers {
   Nanoseconds reserve_for_;
   Waiting waiting_;
   Stamp stamp_;
+  std::vector<std::string> schedulers_;  // empty: all
   AskedPods asked_pods_;
+  GroupTrials trials_;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
 };
 

@@ -89,24 +89,23 @@ bool Handlers::has_fitting_node(const PreemptionQuestion& question, ShapeId shap
 std::vector<NodeVictims> Handlers::preempt(const PreemptionQuestion& question) {
   const PodQuestion& pod = question.pod;
   std::vector<NodeVictims> nodes;
-  if (!pod.preempts || !pod.invalid.empty() || find_bound(pod.pod.uid) != nullptr) return nodes;
-  if (pod.unmanaged()) {
+  const bool ours = is_ours(pod);
+  if (!pod.preempts || (ours && !pod.invalid.empty()) || find_bound(pod.pod.uid) != nullptr) return nodes;
+  if (!ours || pod.unmanaged()) {
     for (const PreemptionCandidate& candidate : question.args.candidates) nodes.push_back(as_proposed(candidate));
     return nodes;
   }
   bookings_.drop_expired(clock_.now());
-  return bookings_.without_reservation(pod.pod.uid, [&] {
-    return bookings_.try_out([&](placement::ClusterState& cluster) {
-      const ShapeId shape = cluster.intern(pod.pod);
-      if (pod.decisive && has_fitting_node(question, shape)) return nodes;
-      placement::EvictionBudget budget;
-      for (const PreemptionCandidate& candidate : question.args.candidates) {
-        NodeVictims victims = victims_on(cluster, shape, pod, candidate, budget);
-        // kube-scheduler takes a node without victims for an error.
-        if (!victims.uids.empty()) nodes.push_back(std::move(victims));
-      }
-      return nodes;
-    });
+  return as_asked(pod, [&](placement::ClusterState& cluster) {
+    const ShapeId shape = cluster.intern(pod.pod);
+    if (pod.decisive && has_fitting_node(question, shape)) return nodes;
+    placement::EvictionBudget budget;
+    for (const PreemptionCandidate& candidate : question.args.candidates) {
+      NodeVictims victims = victims_on(cluster, shape, pod, candidate, budget);
+      // kube-scheduler takes a node without victims for an error.
+      if (!victims.uids.empty()) nodes.push_back(std::move(victims));
+    }
+    return nodes;
   });
 }
 

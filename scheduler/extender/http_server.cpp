@@ -27,14 +27,27 @@ std::size_t places(const ServerOptions& options) {
   return 2 * std::max<std::size_t>(1, std::thread::hardware_concurrency());
 }
 
-Route verb_route(Service& service, const Readiness* readiness, Verb verb, std::string path,
+Route verb_route(Service& service, const ServerOptions& options, Verb verb, std::string path,
                  Reply (Service::*handle)(std::string)) {
   return {"POST", std::move(path), kJson,
-          [=, &service](WebRequest request) {
+          [=, &service, readiness = options.readiness, asked = options.asked](WebRequest request) {
+            if (asked) asked();
             const std::string obstacle = readiness != nullptr ? readiness->obstacle() : std::string();
             return obstacle.empty() ? (service.*handle)(std::move(request.body)) : service.refuse(verb, obstacle);
           },
           [&service, verb](const std::string& why) { return service.refuse(verb, why); }};
+}
+
+std::string query_value(const WebRequest& request, const char* name) {
+  const auto found = request.query.find(name);
+  return found == request.query.end() ? std::string() : found->second;
+}
+
+Reply ready(const Readiness* readiness, const WebRequest& request) {
+  const std::string exclude = query_value(request, "exclude");
+  if (!exclude.empty() && !Readiness::knows(exclude)) return {400, "exclude: allowed are synced, leader, serving\n"};
+  const std::string report = readiness != nullptr ? readiness->report(exclude) : std::string();
+  return report.empty() ? Reply{200, "ok\n"} : Reply{503, report};
 }
 
 /// The names of pods are for those who have the token, where there is one.
@@ -42,11 +55,7 @@ Reply explain(ClusterView& view, const AdminToken* token, const WebRequest& requ
   if (token != nullptr && !token->admits(request.authorization)) {
     return {401, "{\"error\":\"names of pods need the token: Authorization: Bearer TOKEN\"}\n"};
   }
-  const auto value = [&](const char* name) {
-    const auto found = request.query.find(name);
-    return found == request.query.end() ? std::string() : found->second;
-  };
-  return view.explain(value("namespace"), value("pod"));
+  return view.explain(query_value(request, "namespace"), query_value(request, "pod"));
 }
 
 void add_view(ClusterView& view, const AdminToken* token, std::vector<Route>& routes) {
@@ -120,13 +129,12 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service
                                                                 const ServerOptions& options) {
   auto impl = std::make_unique<Impl>(ListenerSide::kScheduler, options);
   if (const Status opened = impl->open(at); !opened.ok()) return opened.error();
-  std::vector<Route> routes = {
-      verb_route(service, options.readiness, Verb::kFilter, "/filter", &Service::filter),
-      verb_route(service, options.readiness, Verb::kPrioritize, "/prioritize", &Service::prioritize),
-      verb_route(service, options.readiness, Verb::kPreempt, "/preempt", &Service::preempt)};
+  std::vector<Route> routes = {verb_route(service, options, Verb::kFilter, "/filter", &Service::filter),
+                               verb_route(service, options, Verb::kPrioritize, "/prioritize", &Service::prioritize),
+                               verb_route(service, options, Verb::kPreempt, "/preempt", &Service::preempt)};
   for (Route& route : routes) route.gate = &impl->gate();
   // Bind takes next to no processor time, and may wait for others.
-  Route bind = verb_route(service, options.readiness, Verb::kBind, "/bind", &Service::bind);
+  Route bind = verb_route(service, options, Verb::kBind, "/bind", &Service::bind);
   if (!options.allow_bind && !impl->listener().on_loopback()) {
     bind.handle = [refuse = bind.refuse](const WebRequest&) {
       return refuse("bind is served on loopback addresses only; see --allow-bind");
@@ -145,10 +153,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_admin(Service& service, co
   if (const Status opened = impl->open(at); !opened.ok()) return opened.error();
   std::vector<Route> routes;
   routes.push_back({"GET", "/healthz", kPlain, [](const WebRequest&) { return Reply{200, "ok\n"}; }});
-  routes.push_back({"GET", "/readyz", kPlain, [readiness = options.readiness](const WebRequest&) {
-                      const std::string report = readiness != nullptr ? readiness->report() : std::string();
-                      return report.empty() ? Reply{200, "ok\n"} : Reply{503, report};
-                    }});
+  routes.push_back({"GET", "/readyz", kPlain,
+                    [readiness = options.readiness](const WebRequest& request) { return ready(readiness, request); }});
   routes.push_back({"GET", "/metrics", kMetricsText, [&service, view = options.view](const WebRequest&) {
                       return view != nullptr ? view->metrics() : Reply{200, service.metrics_text()};
                     }});

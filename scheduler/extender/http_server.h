@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,7 @@ struct ServerOptions {
   const TlsContext* tls = nullptr;          ///< null: in the clear; must outlive the server
   const Readiness* readiness = nullptr;     ///< null: always ready; must outlive the server
   Metrics* metrics = nullptr;               ///< null: not counted; must outlive the server
+  std::function<void()> asked = {};         ///< called for each verb that comes in, be it refused as not ready
 };
 
 struct AdminOptions {

@@ -38,20 +38,35 @@ class ApiLeaseStore final : public LeaseStore {
 /// Which of several replicas answers: the one that holds a coordination.k8s.io Lease. It leads until kLeadsFor after it
 /// *sent* its last renewal, by its own monotonic clock, whatever it hears since; another takes the lease no sooner than
 /// kLeaseTime after it *saw* that renewal, which was later. So at no moment do two lead, if their clocks run alike.
+///
+/// Leadership follows the kube-scheduler that asks: a replica that is asked and does not lead writes its identity into
+/// an annotation of the lease. A holder that finds one there and is not asked itself gives the lease back, and the
+/// others leave it to the replica that asked for it.
 class Leadership {
  public:
   static constexpr Nanoseconds kLeaseTime = 15 * kSecond;
   static constexpr Nanoseconds kLeadsFor = 10 * kSecond;
-  static constexpr Nanoseconds kEvery = 2 * kSecond;  ///< between two steps
+  static constexpr Nanoseconds kEvery = 2 * kSecond;        ///< between two steps
+  static constexpr Nanoseconds kAskedLately = 5 * kSecond;  ///< after a verb, for so long a replica counts as asked
+  static constexpr Nanoseconds kAskEvery = 4 * kSecond;     ///< between two requests for the lease, at least
+  static constexpr Nanoseconds kLeftToAsker = 6 * kSecond;  ///< others leave it a lease that was given back
+  static constexpr const char* kAskedByAnnotation = "mortise.dev/asked-by";
 
-  /// Both must outlive it. `identity` is this replica's, different from all others'.
-  Leadership(LeaseStore& store, std::string identity, const Clock& clock)
-      : store_(store), identity_(std::move(identity)), clock_(clock) {}
+  /// Whether a Binding is on its way; the lease is not given to another while it is.
+  using Busy = std::function<bool()>;
 
-  /// Renews the lease, or takes it when nobody holds it. One thread only; may take as long as the store does.
+  /// All must outlive it. `identity` is this replica's, different from all others'.
+  Leadership(LeaseStore& store, std::string identity, const Clock& clock, Busy busy = {})
+      : store_(store), identity_(std::move(identity)), clock_(clock), busy_(std::move(busy)) {}
+
+  /// Renews the lease, takes it when nobody holds it, asks for it or gives it to who asked for it. One thread only; may
+  /// take as long as the store does.
   void step(std::chrono::system_clock::time_point now);
   /// Gives the lease back, so that another need not wait.
   void resign(std::chrono::system_clock::time_point now);
+
+  /// A verb has come in, whatever was answered. Any thread may call it.
+  void asked() { asked_at_ = clock_.now(); }
 
   /// Any thread may ask.
   bool leads() const { return time_left() > 0; }
@@ -62,14 +77,23 @@ class Leadership {
 
  private:
   void note(std::string text);
-  void take(kube::Lease lease, std::chrono::system_clock::time_point now);
-  void renewed(const kube::Answer<kube::Lease>& answer, Nanoseconds sent);
+  kube::Outcome attempt(std::chrono::system_clock::time_point now);
+  kube::Outcome take(kube::Lease lease, std::chrono::system_clock::time_point now);
+  kube::Outcome hand_over(kube::Lease lease, std::chrono::system_clock::time_point now);
+  kube::Outcome renewed(const kube::Answer<kube::Lease>& answer, Nanoseconds sent);
+  void ask_for(kube::Lease lease);
+  std::string other_asker(const kube::Lease& lease) const;
+  bool asked_lately() const { return clock_.now() - asked_at_ < kAskedLately; }
 
   LeaseStore& store_;
   const std::string identity_;
   const Clock& clock_;
+  const Busy busy_;
   std::atomic<Nanoseconds> leads_until_ = 0;
-  std::string seen_version_;  // of the other holder's last renewal
+  std::atomic<Nanoseconds> asked_at_ = -kAskedLately;
+  Nanoseconds asked_for_at_ = -kAskEvery;
+  std::string left_to_;       // who asked for the lease that is being given back; empty: it is not
+  std::string seen_renewal_;  // the other holder's last
   Nanoseconds seen_at_ = 0;
   mutable std::mutex mutex_;
   std::string why_not_ = "the lease has not been read yet";  // guarded by mutex_

@@ -42,7 +42,8 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
       return Error{"--lease " + quote(options.lease) + " is not NAMESPACE/NAME"};
     }
     live->lease_.emplace(*live->client_, options.lease.substr(0, slash), options.lease.substr(slash + 1));
-    live->leadership_.emplace(*live->lease_, options.identity, clock);
+    live->leadership_.emplace(*live->lease_, options.identity, clock,
+                              [live = live.get()] { return live->binder_->busy(); });
   }
   ApiBinder::TimeLeft time_left;
   if (live->leadership_) time_left = [leadership = &*live->leadership_] { return leadership->time_left(); };

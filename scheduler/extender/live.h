@@ -60,6 +60,11 @@ class Live {
   /// Why another replica answers, or may; empty: this one does. Any thread may ask.
   std::string why_not_leader() const { return leadership_ ? leadership_->why_not() : std::string(); }
 
+  /// kube-scheduler has asked this replica a verb. Any thread may call it.
+  void asked() {
+    if (leadership_) leadership_->asked();
+  }
+
   /// Ends watches and Bindings on their way.
   void stop();
 

@@ -41,6 +41,7 @@ struct Options {
   LiveOptions live;
   std::string listen = "127.0.0.1:8888";
   std::string admin = "127.0.0.1:8889";
+  std::vector<std::string> schedulers;
   bool allow_bind = false;
   std::size_t max_request_mib = 256;
   std::size_t max_connections = 1280;
@@ -93,6 +94,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--lease", options.live.lease,
                  "NAMESPACE/NAME of a Lease: of several replicas, only the one that holds it answers")
       ->excludes(app.get_option("--cluster"));
+  app.add_option("--scheduler-name", options.schedulers,
+                 "Decide only for pods with this spec.schedulerName, and let the others pass; repeatable. Default: all")
+      ->check([](const std::string& name) { return name.empty() ? std::string("a name is needed") : std::string(); })
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
   app.add_option("--seed", options.start.seed, "Of ranks and random choices")
@@ -262,6 +268,13 @@ Log make_log(const Options& options, const Clock& clock) {
           chosen<LogFormat>(options.log_format, log_format_names())};
 }
 
+ServerOptions limits(const Options& options) {
+  return {.max_request_bytes = options.max_request_mib << 20,
+          .max_connections = options.max_connections,
+          .max_verbs = options.max_verbs,
+          .allow_bind = options.allow_bind};
+}
+
 int serve(const Options& options) {
   const sigset_t signals = block_signals();
   const Result<Endpoint> listen_at = parse_endpoint(options.listen);
@@ -286,19 +299,18 @@ int serve(const Options& options) {
   }
   Handlers handlers(*cluster->engine, *cluster->bookings, clock, live ? Live::kReserveFor : 0,
                     live ? live->waiting() : Handlers::Waiting(), live ? live->stamp() : Handlers::Stamp());
+  handlers.decide_only_for(options.schedulers);
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
                   &log);
 
   Readiness readiness;
   expect(live.get(), readiness);
 
-  const ServerOptions server_options{.max_request_bytes = options.max_request_mib << 20,
-                                     .max_connections = options.max_connections,
-                                     .max_verbs = options.max_verbs,
-                                     .allow_bind = options.allow_bind,
-                                     .tls = certificates.context(),
-                                     .readiness = &readiness,
-                                     .metrics = &metrics};
+  ServerOptions server_options = limits(options);
+  server_options.tls = certificates.context();
+  server_options.readiness = &readiness;
+  server_options.metrics = &metrics;
+  if (live) server_options.asked = [live = live.get()] { live->asked(); };
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
   ClusterView view(

@@ -38,7 +38,9 @@ Result<PodQuestion> read_pod(std::string_view json) {
   question.pod.name = pod->name;
   question.pod.uid = pod->uid;
   question.pod.priority = pod->priority;
+  if (!pod->pod_group.empty()) question.group = (pod->ns.empty() ? "default" : pod->ns) + "/" + pod->pod_group;
   question.preempts = pod->preemption_policy != "Never";
+  question.scheduler = pod->scheduler_name;
   read_mode(*pod, question);
   if (!question.invalid.empty()) question.invalid = answer_text("InvalidRequest: " + question.invalid);
   return question;

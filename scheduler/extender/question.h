@@ -17,8 +17,10 @@ inline constexpr std::string_view kPlacementAnnotation = "mortise.dev/placement"
 struct PodQuestion {
   placement::PodRequest pod;  ///< names are set even when `invalid` is not empty
   std::string invalid;        ///< why no node can ever take the pod; empty: the request is sound
+  std::string group;          ///< NAMESPACE/NAME of its native pod group; empty: none
   bool decisive = true;
-  bool preempts = true;  ///< false: preemptionPolicy Never
+  bool preempts = true;   ///< false: preemptionPolicy Never
+  std::string scheduler;  ///< spec.schedulerName; empty: default-scheduler
   ExtenderArgs args;
 
   /// Asks for nothing we manage.

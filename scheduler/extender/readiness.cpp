@@ -1,5 +1,6 @@
 #include "scheduler/extender/readiness.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -28,20 +29,25 @@ void Readiness::ask_leader(std::function<std::string()> why_not) {
   leader_why_not_ = std::move(why_not);
 }
 
-std::string Readiness::report() const {
-  return report_first(kCount);
+bool Readiness::knows(std::string_view name) {
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+std::string Readiness::report(std::string_view exclude) const {
+  return report_first(kCount, exclude);
 }
 
 std::string Readiness::obstacle() const {
-  std::string text = report_first(kNeededToAnswer);
+  std::string text = report_first(kNeededToAnswer, {});
   text = text.substr(0, text.find('\n'));
   return text.empty() ? text : "not ready: " + text;
 }
 
-std::string Readiness::report_first(std::size_t count) const {
+std::string Readiness::report_first(std::size_t count, std::string_view exclude) const {
   const std::lock_guard lock(mutex_);
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
+    if (kNames[i] == exclude) continue;
     const bool asks = i == static_cast<std::size_t>(Condition::kLeader) && leader_why_not_;
     const std::string why = asks ? leader_why_not_() : unmet_[i];
     if (!why.empty()) text += std::string(kNames[i]) + ": " + why + "\n";

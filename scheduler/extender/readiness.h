@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace mortise::extender {
 
@@ -27,14 +28,16 @@ class Readiness {
   /// The condition is whatever `why_not` says at that moment (empty: met). It must be thread-safe, and outlive this.
   void ask_leader(std::function<std::string()> why_not);
 
-  /// `NAME: why` of every condition that is not met, a line each; empty: ready.
-  std::string report() const;
+  static bool knows(std::string_view name);
+
+  /// `NAME: why` of every condition that is not met, a line each, but for the one named `exclude`; empty: ready.
+  std::string report(std::string_view exclude = {}) const;
   /// Why the verbs cannot be answered; empty: they can, be it for the last time.
   std::string obstacle() const;
 
  private:
   static constexpr std::size_t kCount = 3;
-  std::string report_first(std::size_t count) const;
+  std::string report_first(std::size_t count, std::string_view exclude) const;
 
   mutable std::mutex mutex_;
   std::array<std::string, kCount> unmet_;  // why; empty: met

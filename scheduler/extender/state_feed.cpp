@@ -48,6 +48,7 @@ void StateFeed::settle_node(const kube::Node& node) {
     if (const Status updated = cluster_.update_node(*known, spec); !updated) {
       notes_.add_one_of("nodes stay as they were: " + updated.message(), spec.name);
     }
+    look_at_report(spec.name);
     return;
   }
   const auto added = cluster_.add_node(spec, kube::seeded_rank(seed_, spec.name));
@@ -56,6 +57,13 @@ void StateFeed::settle_node(const kube::Node& node) {
     return;
   }
   bookings_.node_added(spec.name);
+  look_at_report(spec.name);
+}
+
+/// What it says may hold only now: of another node, or of other pods.
+void StateFeed::look_at_report(std::string_view node) {
+  const auto report = reports_.find(node);
+  if (report != reports_.end()) observer_.look_at(report->second);
 }
 
 void StateFeed::replace_nodes(std::vector<kube::Node> nodes) {
@@ -151,18 +159,21 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
     }
   }
   bookings_.bound(request, pod.node_name, devices);
-  if (pod.start_time.empty()) return;
-  const Result<Nanoseconds> start = kube::parse_time(pod.start_time);
-  if (start.ok()) {
-    bookings_.started(pod.uid, *start);
-  } else {
+  const Result<Nanoseconds> start = pod.start_time.empty() ? Nanoseconds{0} : kube::parse_time(pod.start_time);
+  if (!start.ok()) {
     notes_.add_one_of("bound pods whose start is not known: status.startTime " + start.message(), pod.key());
+  } else if (!pod.start_time.empty()) {
+    bookings_.started(pod.uid, *start);
   }
+  look_at_report(pod.node_name);
 }
 
 void StateFeed::delete_pod(std::string_view uid) {
   waiting_.erase(std::string(uid));
+  const Booking* booking = bookings_.find(uid);
+  const std::string node = booking == nullptr ? std::string() : booking->node;
   bookings_.ended(uid);
+  look_at_report(node);
 }
 
 void StateFeed::bad_object(std::string_view what, std::string_view name, std::string_view why) {

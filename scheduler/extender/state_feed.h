@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/observer.h"
 #include "scheduler/kube/objects/node.h"
 #include "scheduler/kube/objects/node_topology.h"
 #include "scheduler/kube/objects/notes.h"
@@ -26,7 +27,9 @@ class StateFeed {
   /// All must outlive it. `seed` draws the nodes' ranks.
   StateFeed(placement::ClusterState& cluster, Bookings& bookings, topology::LazyCatalogue& catalogue,
             std::uint64_t seed)
-      : cluster_(cluster), bookings_(bookings), topologies_(catalogue, notes_), seed_(seed) {}
+      : cluster_(cluster), bookings_(bookings), observer_(bookings), topologies_(catalogue, notes_), seed_(seed) {
+    cluster_.expect_topologies();
+  }
 
   void replace_nodes(std::vector<kube::Node> nodes);
   void upsert_node(kube::Node node);
@@ -58,9 +61,11 @@ class StateFeed {
  private:
   void settle_node(const kube::Node& node);
   void take_bound(const kube::Pod& pod, const placement::PodRequest& request);
+  void look_at_report(std::string_view node);
 
   placement::ClusterState& cluster_;
   Bookings& bookings_;
+  Observer observer_;
   kube::Notes notes_;
   kube::NodeTopologies topologies_;
   std::uint64_t seed_;

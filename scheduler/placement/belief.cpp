@@ -40,25 +40,75 @@ bool add(const NodeTopology& node, bool by_numa, const Hold& hold, bool share, H
   return true;
 }
 
-/// False when there are too many.
-bool combine_at(const NodeTopology& node, std::span<const HeldPod> pods, bool by_numa, Belief& belief) {
-  std::set<Hold> states = {Hold{}};
+/// What the pods that are still there hold, and what all counted ones held, those that have left since among them.
+using Partial = std::pair<Hold, Hold>;
+
+/// With departed pods there are more of them on the way than states in the end.
+constexpr std::size_t kMaxPartials = 4096;
+
+bool within(const NodeTopology& node, GpuMask gpus, GpuMask count) {
+  return std::all_of(node.numa_classes().begin(), node.numa_classes().end(),
+                     [&](GpuMask alike) { return std::popcount(gpus & alike) <= std::popcount(count & alike); });
+}
+
+bool add_counted(const NodeTopology& node, bool by_numa, const Hold& hold, const HeldPod& pod, GpuMask count,
+                 Partial& partial) {
+  if (!add(node, by_numa, hold, pod.share, partial.second) || !within(node, partial.second.gpus, count)) return false;
+  return pod.gone || add(node, by_numa, hold, pod.share, partial.first);
+}
+
+enum class Found { kStates, kNone, kTooMany };
+
+/// Adds those pods that are, or are not, counted.
+Found add_pods(const NodeTopology& node, std::span<const HeldPod> pods, bool counted, bool by_numa, GpuMask count,
+               std::set<Partial>& partials) {
   for (const HeldPod& pod : pods) {
+    if (pod.counted != counted) continue;
     const Holds summed = by_numa ? by_numa_class(node, *pod.holds) : Holds{};
     const std::vector<Hold>& options = by_numa ? summed.options : pod.holds->options;
-    std::set<Hold> next;
-    for (const Hold& state : states) {
+    std::set<Partial> next;
+    for (const Partial& partial : partials) {
       for (const Hold& option : options) {
-        Hold sum = state;
-        if (add(node, by_numa, option, pod.share, sum)) next.insert(std::move(sum));
-        if (next.size() > kMaxStates) return false;
+        Partial sum = partial;
+        const bool added = counted ? add_counted(node, by_numa, option, pod, count, sum)
+                                   : add(node, by_numa, option, pod.share, sum.first);
+        if (added) next.insert(std::move(sum));
+        if (next.size() > (counted ? kMaxPartials : kMaxStates)) return Found::kTooMany;
       }
     }
-    states = std::move(next);
+    partials = std::move(next);
   }
+  return Found::kStates;
+}
+
+Found combine_at(const NodeTopology& node, std::span<const HeldPod> pods, bool by_numa, GpuMask count, Belief& belief) {
+  std::set<Partial> partials = {Partial{}};
+  if (std::any_of(pods.begin(), pods.end(), [](const HeldPod& pod) { return pod.counted; })) {
+    if (add_pods(node, pods, true, by_numa, count, partials) == Found::kTooMany) return Found::kTooMany;
+    std::set<Partial> seen;
+    for (const Partial& partial : partials) {
+      if (by_numa_class(node, partial.second.gpus) == count) seen.insert({partial.first, {}});
+    }
+    if (seen.size() > kMaxStates) return Found::kTooMany;
+    partials = std::move(seen);
+  }
+  if (add_pods(node, pods, false, by_numa, count, partials) == Found::kTooMany) return Found::kTooMany;
   belief.by_numa = by_numa;
-  belief.states.assign(states.begin(), states.end());
-  return !belief.states.empty();
+  belief.states.clear();
+  for (const Partial& partial : partials) belief.states.push_back(partial.first);
+  return partials.empty() ? Found::kNone : Found::kStates;
+}
+
+/// One by one, and if they are too many or too vague by count.
+Found combine_somehow(const NodeTopology& node, std::span<const HeldPod> pods, GpuMask count, Belief& belief) {
+  const bool complete = std::all_of(pods.begin(), pods.end(), [](const HeldPod& p) { return p.holds->complete; });
+  const bool by_numa = std::any_of(pods.begin(), pods.end(), [](const HeldPod& p) { return p.holds->by_numa; });
+  // Two shares may be on one GPU or on two: counts do not tell.
+  const bool shares = std::any_of(pods.begin(), pods.end(), [](const HeldPod& p) { return p.share; });
+  if (!complete) return Found::kTooMany;
+  const Found one_by_one = by_numa ? Found::kTooMany : combine_at(node, pods, false, count, belief);
+  if (one_by_one != Found::kTooMany || shares) return one_by_one;
+  return combine_at(node, pods, true, count, belief);
 }
 
 }  // namespace
@@ -79,15 +129,15 @@ Holds by_numa_class(const NodeTopology& node, const Holds& holds) {
   return {{options.begin(), options.end()}, true, true};
 }
 
-Belief combine(const NodeTopology& node, std::span<const HeldPod> pods) {
+Belief combine(const NodeTopology& node, std::span<const HeldPod> pods, GpuMask count) {
   Belief belief;
-  const bool complete = std::all_of(pods.begin(), pods.end(), [](const HeldPod& p) { return p.holds->complete; });
-  const bool by_numa = std::any_of(pods.begin(), pods.end(), [](const HeldPod& p) { return p.holds->by_numa; });
-  if (complete && !by_numa && combine_at(node, pods, false, belief)) return belief;
-  // Two shares may be on one GPU or on two: counts do not tell.
-  const bool shares = std::any_of(pods.begin(), pods.end(), [](const HeldPod& p) { return p.share; });
-  if (complete && !shares && combine_at(node, pods, true, belief)) return belief;
+  if (combine_somehow(node, pods, count, belief) == Found::kStates) return belief;
   return {{}, false, false};
+}
+
+bool contradictory(const NodeTopology& node, std::span<const HeldPod> pods, GpuMask count) {
+  Belief belief;
+  return combine_somehow(node, pods, count, belief) == Found::kNone;
 }
 
 BeliefTable::BeliefTable() : holds_{nullptr}, beliefs_{nullptr} {}

@@ -55,10 +55,16 @@ Holds by_numa_class(const NodeTopology& node, const Holds& holds);
 struct HeldPod {
   const Holds* holds;
   bool share = false;
+  bool counted = false;  ///< among the pods of the count
+  bool gone = false;     ///< has left since it was counted: it holds nothing, but the count is with it
 };
 
-/// All states that the choices of the pods allow. Independent of the order of the pods.
-Belief combine(const NodeTopology& node, std::span<const HeldPod> pods);
+/// All states that the choices of the pods allow. Independent of the order of the pods. `count`: what the counted pods
+/// held together when they were seen, as by_numa_class has it; of no meaning when no pod is counted.
+Belief combine(const NodeTopology& node, std::span<const HeldPod> pods, GpuMask count = 0);
+
+/// Whether it is certain that the choices of the pods allow no state.
+bool contradictory(const NodeTopology& node, std::span<const HeldPod> pods, GpuMask count);
 
 /// Interns. Id 0 of each kind is given by the caller's rule: nothing but the devices that are on record.
 class BeliefTable {

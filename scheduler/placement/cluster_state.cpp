@@ -70,12 +70,12 @@ Result<NodeId> ClusterState::add_node(const NodeSpec& spec, std::uint64_t rank) 
   const NodeState state = empty_state(machine_id);
   NodeId id{static_cast<std::uint32_t>(nodes_.size())};
   if (free_nodes_.empty()) {
-    nodes_.push_back({spec.name, {}, {}, true});
+    nodes_.push_back({spec.name, {}, {}, {}, true});
     states_.add_node(rank, state);
   } else {
     id = free_nodes_.back();
     free_nodes_.pop_back();
-    nodes_[id.index()] = {spec.name, {}, {}, true};
+    nodes_[id.index()] = {spec.name, {}, {}, {}, true};
     states_.return_node(id, rank, state);
   }
   by_name_.emplace(spec.name, id);
@@ -95,7 +95,7 @@ Status ClusterState::remove_node(NodeId id) {
   totals_.whole_free_gpus -= usable_free(machine(state.machine), state);
   states_.remove_node(id);
   by_name_.erase(node_name(id));
-  nodes_[id.index()] = {"", {}, {}, false};
+  nodes_[id.index()] = {"", {}, {}, {}, false};
   free_nodes_.push_back(id);
   after_mutation();
   return ok_status();
@@ -106,10 +106,11 @@ Status ClusterState::update_node(NodeId id, const NodeSpec& spec) {
   if (const Status status = check_spec(spec); !status) return status;
   Machine now = machine_from(spec);
   NodeEntry& node = nodes_[id.index()];
-  std::vector<Allocation*> here;
-  for (auto& held : allocations_) {
+  std::vector<AllocationId> here;
+  for (std::uint32_t i = 0; i < allocations_.size(); ++i) {
+    const auto& held = allocations_[i];
     if (!held || held->node != id) continue;
-    here.push_back(&*held);
+    here.push_back({i});
     held->devices.for_each([&](int device) {
       if (device < now.gpus) return;
       // Held, and gone from the node: it stays in the books and is not given to anyone.
@@ -123,17 +124,22 @@ Status ClusterState::update_node(NodeId id, const NodeSpec& spec) {
   totals_.whole_free_gpus -= usable_free(before, state_of(id));
   count_node(before, -1);
   NodeState state = empty_state(intern_machine(now));
-  node.held.clear();
-  for (Allocation* held : here) {
-    const PodShape& shape = shapes_.shape(held->shape);
-    if (now.topology != before.topology && held->holds != HoldsId{}) {
-      held->holds = insides_.holds(now, state, shape, held->devices, Knowledge::kUnknown);
+  const bool other_inside = now.topology != before.topology;
+  if (other_inside) node.count = {};
+  for (const AllocationId held_id : here) {
+    Allocation& held = *allocations_[held_id.index()];
+    const PodShape& shape = shapes_.shape(held.shape);
+    if (other_inside) {
+      // What it pins was foreseen for the node as it was.
+      const bool pins = held.knowledge == Knowledge::kExact && held.holds != HoldsId{};
+      held.holds = insides_.holds_found(now, shape, held.devices, pins ? Knowledge::kUnknown : held.knowledge);
+      held.counted = false;
     }
     state.kinds |= gpu_pod_kind(shape.gpus, shape.gpu_milli);
-    charge(shape, held->devices, -1, state);
-    if (now.topology != TopologyId{}) node.held.push_back(held_here(*held, shape));
+    charge(shape, held.devices, -1, state);
   }
-  if (now.topology != TopologyId{}) state.belief = insides_.believe(now.topology, node.held);
+  node.pods = now.topology == TopologyId{} ? std::vector<AllocationId>() : std::move(here);
+  if (now.topology != TopologyId{}) state.belief = insides_.believe(now.topology, held_on(node), node.count);
   count_node(now, +1);
   totals_.whole_free_gpus += usable_free(now, state);
   states_.move_node(id, state);
@@ -189,22 +195,31 @@ void ClusterState::count_kind(NodeEntry& node, const PodShape& shape, int sign, 
   state.kinds = count > 0 ? state.kinds | kind : state.kinds & ~kind;
 }
 
-NodeInsides::HeldHere ClusterState::held_here(const Allocation& allocation, const PodShape& shape) const {
-  return {allocation.holds, gpu_mask(allocation.devices), insides_.is_foreign(shape)};
+NodeInsides::HeldHere ClusterState::held_here(const Allocation& allocation) const {
+  const PodShape& shape = shapes_.shape(allocation.shape);
+  return {allocation.holds, gpu_mask(allocation.devices), insides_.is_foreign(shape), allocation.counted};
 }
 
-BeliefId ClusterState::believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign,
-                               TopologyId topology) {
-  const NodeInsides::HeldHere mine = held_here(allocation, shape);
+std::vector<NodeInsides::HeldHere> ClusterState::held_on(const NodeEntry& node) const {
+  std::vector<NodeInsides::HeldHere> held;
+  held.reserve(node.pods.size());
+  for (const AllocationId id : node.pods) held.push_back(held_here(*allocations_[id.index()]));
+  return held;
+}
+
+/// Adds the pod to those of its node, or takes it out; one that was counted stays in the count when it leaves.
+void ClusterState::list(NodeEntry& node, AllocationId id, const NodeInsides::HeldHere& held, int sign) {
+  std::vector<NodeInsides::HeldHere>& gone = node.count.gone;
   if (sign < 0) {
-    node.held.push_back(mine);
+    node.pods.push_back(id);
+    if (held.counted) gone.erase(std::find(gone.begin(), gone.end(), held));
   } else {
-    const auto found = std::find(node.held.begin(), node.held.end(), mine);
-    assert(found != node.held.end());
-    *found = node.held.back();
-    node.held.pop_back();
+    const auto found = std::find(node.pods.begin(), node.pods.end(), id);
+    assert(found != node.pods.end());
+    *found = node.pods.back();
+    node.pods.pop_back();
+    if (held.counted) gone.push_back(held);
   }
-  return insides_.believe(topology, node.held);
 }
 
 void ClusterState::charge(const PodShape& shape, const DeviceSet& devices, int sign, NodeState& state) {
@@ -217,7 +232,7 @@ void ClusterState::charge(const PodShape& shape, const DeviceSet& devices, int s
   });
 }
 
-void ClusterState::book(const Allocation& allocation, int sign) {
+void ClusterState::book(AllocationId id, const Allocation& allocation, int sign) {
   const PodShape& shape = shapes_.shape(allocation.shape);
   NodeState state = state_of(allocation.node);
   const Machine& on = machine(state.machine);
@@ -225,7 +240,10 @@ void ClusterState::book(const Allocation& allocation, int sign) {
   charge(shape, allocation.devices, sign, state);
   NodeEntry& node = nodes_[allocation.node.index()];
   count_kind(node, shape, sign, state);
-  if (on.topology != TopologyId{}) state.belief = believe(node, allocation, shape, sign, on.topology);
+  if (on.topology != TopologyId{}) {
+    list(node, id, held_here(allocation), sign);
+    state.belief = insides_.believe(on.topology, held_on(node), node.count);
+  }
   totals_.pods -= sign;
   totals_.gpu_used -= sign * allocation.devices.size() * shape.gpu_milli;
   totals_.cpu_used -= sign * shape.cpu;
@@ -236,7 +254,8 @@ void ClusterState::book(const Allocation& allocation, int sign) {
 std::int64_t ClusterState::room(NodeId id, ShapeId shape_id, std::optional<topology::Objective> objective) const {
   const PodShape& shape = shapes_.shape(shape_id);
   NodeState state = state_of(id);
-  std::vector<NodeInsides::HeldHere> held = nodes_[id.index()].held;
+  const NodeEntry& node = nodes_[id.index()];
+  std::vector<NodeInsides::HeldHere> held = held_on(node);
   const Machine& on = machine(state.machine);
   std::int64_t pods = 0;
   while (feasibility(state, on, shape) == Reason::kNone && topology_reason(state, shape) == Reason::kNone) {
@@ -252,8 +271,8 @@ std::int64_t ClusterState::room(NodeId id, ShapeId shape_id, std::optional<topol
     const HoldsId holds = insides_.holds(on, state, shape, devices, Knowledge::kPredicted);
     charge(shape, devices, -1, state);
     if (on.topology != TopologyId{}) {
-      held.push_back(held_here({id, shape_id, devices, holds}, shape));
-      state.belief = insides_.believe(on.topology, held);
+      held.push_back(held_here({id, shape_id, devices, holds}));
+      state.belief = insides_.believe(on.topology, held, node.count);
     }
     ++pods;
   }
@@ -264,7 +283,8 @@ Result<AllocationId> ClusterState::apply(ShapeId shape, NodeId node, const Devic
   const PodShape& pod = shapes_.shape(shape);
   const NodeState& before = state_of(node);
   if (const Status fit = fits(pod, before, devices); !fit) return fit.error();
-  return take({node, shape, devices, insides_.holds(machine(before.machine), before, pod, devices, knowledge)});
+  const HoldsId holds = insides_.holds(machine(before.machine), before, pod, devices, knowledge);
+  return take({node, shape, devices, holds, knowledge});
 }
 
 Result<AllocationId> ClusterState::adopt(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge) {
@@ -272,7 +292,8 @@ Result<AllocationId> ClusterState::adopt(ShapeId shape, NodeId node, const Devic
   const NodeState& before = state_of(node);
   if (devices.size() > pod.gpus || !devices_free(pod, before, devices)) return Error{"stale: a device is taken"};
   if (devices.size() < pod.gpus) knowledge = Knowledge::kUnknown;
-  return take({node, shape, devices, insides_.holds(machine(before.machine), before, pod, devices, knowledge)});
+  const HoldsId holds = insides_.holds(machine(before.machine), before, pod, devices, knowledge);
+  return take({node, shape, devices, holds, knowledge});
 }
 
 AllocationId ClusterState::take(const Allocation& allocation) {
@@ -285,7 +306,7 @@ AllocationId ClusterState::take(const Allocation& allocation) {
     free_ids_.pop_back();
     allocations_[id.index()] = allocation;
   }
-  book(allocation, -1);
+  book(id, allocation, -1);
   if (open_marks_ > 0) journal_.push_back({Change::kApply, id, allocation, grew});
   after_mutation();
   return id;
@@ -295,12 +316,23 @@ Status ClusterState::release(AllocationId id) {
   const Allocation* held = allocation(id);
   if (held == nullptr) return Error{"no such allocation"};
   const Allocation copy = *held;
+  book(id, copy, +1);
   allocations_[id.index()].reset();
   free_ids_.push_back(id);
-  book(copy, +1);
-  if (open_marks_ > 0) journal_.push_back({Change::kRelease, id, copy, false});
+  if (open_marks_ > 0) {
+    journal_.push_back({Change::kRelease, id, copy, false});
+  } else if (copy.counted) {
+    drop_stale_count(nodes_[copy.node.index()]);
+  }
   after_mutation();
   return ok_status();
+}
+
+/// A count of pods that have all left tells nothing any more.
+void ClusterState::drop_stale_count(NodeEntry& node) {
+  const bool counts = std::any_of(node.pods.begin(), node.pods.end(),
+                                  [&](AllocationId id) { return allocations_[id.index()]->counted; });
+  if (!counts) node.count = {};
 }
 
 ClusterState::Mark ClusterState::mark() {
@@ -314,18 +346,18 @@ void ClusterState::undo(Mark mark) {
     journal_.pop_back();
     // The free ids form a stack, so undoing newest first meets it exactly as it was left.
     if (entry.change == Change::kApply) {
+      book(entry.id, entry.allocation, +1);
       allocations_[entry.id.index()].reset();
       if (entry.grew) {
         allocations_.pop_back();
       } else {
         free_ids_.push_back(entry.id);
       }
-      book(entry.allocation, +1);
     } else {
       assert(free_ids_.back() == entry.id);
       free_ids_.pop_back();
       allocations_[entry.id.index()] = entry.allocation;
-      book(entry.allocation, -1);
+      book(entry.id, entry.allocation, -1);
     }
     after_mutation();
   }
@@ -358,7 +390,7 @@ std::optional<NodeId> ClusterState::find_node(std::string_view name) const {
 
 Status ClusterState::check() const {
   std::vector<NodeState> expected(nodes_.size());
-  std::vector<std::vector<NodeInsides::HeldHere>> held_on(nodes_.size());
+  std::vector<std::vector<NodeInsides::HeldHere>> held_by(nodes_.size());
   ClusterTotals totals;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     if (!nodes_[n].present) continue;
@@ -377,7 +409,7 @@ Status ClusterState::check() const {
     NodeState& state = expected[held->node.index()];
     state.kinds |= gpu_pod_kind(shape.gpus, shape.gpu_milli);
     charge(shape, held->devices, -1, state);
-    held_on[held->node.index()].push_back(held_here(*held, shape));
+    held_by[held->node.index()].push_back(held_here(*held));
     totals.pods += 1;
     totals.gpu_used += held->devices.size() * shape.gpu_milli;
     totals.cpu_used += shape.cpu;
@@ -386,7 +418,7 @@ Status ClusterState::check() const {
     if (!nodes_[n].present) continue;
     NodeState& state = expected[n];
     const Machine& m = machine(state.machine);
-    if (m.topology != TopologyId{}) state.belief = insides_.believe(m.topology, held_on[n]);
+    if (m.topology != TopologyId{}) state.belief = insides_.believe(m.topology, held_by[n], nodes_[n].count);
     totals.whole_free_gpus += usable_free(m, state);
     if (std::any_of(state.free.begin(), state.free.end(), [](std::int16_t left) { return left < 0; })) {
       return Error{"a device of node '" + nodes_[n].name + "' is held by more than it has"};

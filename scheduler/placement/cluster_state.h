@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,7 +26,9 @@ struct Allocation {
   NodeId node;
   ShapeId shape;
   DeviceSet devices;
-  HoldsId holds{};  ///< what it may hold of the node's inside
+  HoldsId holds{};                          ///< what it may hold of the node's inside
+  Knowledge knowledge = Knowledge::kExact;  ///< of the devices
+  bool counted = false;                     ///< it is one of those in its node's count
 };
 
 struct ClusterTotals {
@@ -60,6 +63,9 @@ class ClusterState {
   /// Refused while pods are on the node. The id may be given to another node.
   Status remove_node(NodeId id);
 
+  /// Nodes may get a topology while pods are on them.
+  void expect_topologies() { insides_.expect_topologies(); }
+
   /// Interns what the pod asks for. Does not change any allocation.
   ShapeId intern(const PodRequest& pod);
   ModelId intern_model(std::string_view name);
@@ -72,6 +78,14 @@ class ClusterState {
   /// and `devices` may be fewer than it asks for; each must have its share free.
   Result<AllocationId> adopt(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge);
   Status release(AllocationId id);
+
+  /// The pod is seen with these devices. Where they are on record for another pod, that one gets others on record. An
+  /// error, which changes nothing: it does not hold so many, or on its node nothing is foreseen. Not while a mark is
+  /// open.
+  Result<Observed> observe_devices(AllocationId id, const DeviceSet& devices);
+  /// So many GPUs of each NUMA node, by its id, are seen to be held by these pods of the node together. The same
+  /// errors. Not while a mark is open.
+  Result<Observed> observe_count(NodeId node, const std::map<int, int>& gpus_held, std::span<const AllocationId> pods);
 
   /// What happened since `mark()` is taken back by `undo(mark)`, newest first. Marks nest.
   struct Mark {
@@ -125,7 +139,8 @@ class ClusterState {
   struct NodeEntry {
     std::string name;
     std::array<std::uint16_t, kKinds> pods_of_kind{};  // GPU pods on the node, by bit of GpuPodKinds
-    std::vector<NodeInsides::HeldHere> held{};         // by the pods of a node whose topology is known; in no order
+    std::vector<AllocationId> pods{};                  // of a node whose topology is known; in no order
+    NodeInsides::Count count{};                        // what some of them were seen to hold
     bool present = true;
   };
   struct NameHash {
@@ -151,9 +166,15 @@ class ClusterState {
   Status fits(const PodShape& shape, const NodeState& state, const DeviceSet& devices) const;
   static void charge(const PodShape& shape, const DeviceSet& devices, int sign, NodeState& state);
   /// Books the allocation on its node: sign -1 takes, +1 gives back.
-  void book(const Allocation& allocation, int sign);
-  NodeInsides::HeldHere held_here(const Allocation& allocation, const PodShape& shape) const;
-  BeliefId believe(NodeEntry& node, const Allocation& allocation, const PodShape& shape, int sign, TopologyId topology);
+  void book(AllocationId id, const Allocation& allocation, int sign);
+  NodeInsides::HeldHere held_here(const Allocation& allocation) const;
+  std::vector<NodeInsides::HeldHere> held_on(const NodeEntry& node) const;
+  static void list(NodeEntry& node, AllocationId id, const NodeInsides::HeldHere& held, int sign);
+  void drop_stale_count(NodeEntry& node);
+  Status foreseen_on(NodeId node) const;
+  Observed settle_observed(NodeId id, bool mismatch, std::optional<AllocationId> seen, GpuMask before);
+  void move_records(NodeId id, AllocationId seen, GpuMask before);
+  void restate(NodeId node);
   void count_kind(NodeEntry& node, const PodShape& shape, int sign, NodeState& state);
   void after_mutation();
 

@@ -89,7 +89,7 @@ TopologyId NodeInsides::intern(const std::shared_ptr<const NodeTopology>& topolo
 
 AlignmentId NodeInsides::intern(const PodRequest& pod) {
   const bool asks = pod.topology_policy != topology::TopologyPolicy::kNone || pod.nvlink == NvlinkWish::kRequired;
-  if (topologies_.size() == 1 && !asks) return {};
+  if (topologies_.size() == 1 && !asks && !expects_topologies_) return {};
   return alignments_.intern(pod);
 }
 
@@ -194,9 +194,8 @@ HoldsId NodeInsides::holds(const Machine& machine, const NodeState& state, const
   if (node == nullptr || pod.alignment == AlignmentId{} || is_foreign(pod)) return {};
   const PodAlignment& alignment = alignments_.at(pod.alignment);
   const GpuMask gpus = gpu_mask(devices);
-  if (knowledge == Knowledge::kUnknown) {
-    if (gpus == 0 && !pins(*node, alignment)) return {};
-    return beliefs_.intern(unknown_devices(*node, alignment));
+  if (knowledge == Knowledge::kUnknown || (knowledge == Knowledge::kAssigned && !node->enforced())) {
+    return holds_found(machine, pod, devices, Knowledge::kUnknown);
   }
   const bool exact = knowledge == Knowledge::kExact || node->enforced();
   if (exact && !pins(*node, alignment)) return {};
@@ -217,11 +216,54 @@ HoldsId NodeInsides::holds(const Machine& machine, const NodeState& state, const
   return beliefs_.intern(may);
 }
 
+HoldsId NodeInsides::holds_found(const Machine& machine, const PodShape& pod, const DeviceSet& devices,
+                                 Knowledge knowledge) {
+  const NodeTopology* node = topology(machine.topology);
+  if (node == nullptr || pod.alignment == AlignmentId{} || is_foreign(pod)) return {};
+  const PodAlignment& alignment = alignments_.at(pod.alignment);
+  const bool exact = knowledge == Knowledge::kExact || (node->enforced() && knowledge != Knowledge::kUnknown);
+  if ((exact || devices.size() == 0) && !pins(*node, alignment)) return {};
+  return beliefs_.intern(unknown_devices(*node, alignment));
+}
+
+std::optional<HoldsId> NodeInsides::seen_with(const Machine& machine, const PodShape& pod, HoldsId before,
+                                              GpuMask record, GpuMask seen) {
+  const NodeTopology& node = *topology(machine.topology);
+  Holds may = holds_of({before, record});
+  if (!may.complete) return holds_found(machine, pod, device_set(seen), Knowledge::kExact);
+  std::erase_if(may.options,
+                [&](const Hold& hold) { return hold.gpus != (may.by_numa ? by_numa_class(node, seen) : seen); });
+  if (may.options.empty()) return std::nullopt;
+  for (Hold& hold : may.options) hold.gpus = seen;
+  may.by_numa = false;
+  return is_plain(may, seen) ? HoldsId{} : beliefs_.intern(may);
+}
+
 bool NodeInsides::is_foreign(const PodShape& pod) const {
   return pod.is_share() || (pod.gpus > 0 && alignments_.at(pod.alignment).gpus == 0);
 }
 
-BeliefId NodeInsides::believe(TopologyId id, std::vector<HeldHere> pods) {
+/// Nothing but the devices on record, where there is no list.
+Holds NodeInsides::holds_of(const HeldHere& pod) const {
+  return pod.holds == HoldsId{} ? Holds{{Hold{pod.gpus, {}, {}}}, false, true} : beliefs_.holds(pod.holds);
+}
+
+/// `lists` keeps what they point to.
+std::vector<HeldPod> NodeInsides::pods_of(const std::vector<HeldHere>& pods, const Count& count,
+                                          std::deque<Holds>& lists) const {
+  std::vector<HeldPod> held;
+  const auto add = [&](const HeldHere& pod, bool gone) {
+    const Holds* holds = pod.holds == HoldsId{} ? &lists.emplace_back(holds_of(pod)) : &beliefs_.holds(pod.holds);
+    held.push_back({holds, pod.foreign, pod.counted, gone});
+  };
+  for (const HeldHere& pod : pods) add(pod, false);
+  // A count of pods that have all left tells nothing of the others.
+  const bool counts = std::any_of(pods.begin(), pods.end(), [](const HeldHere& pod) { return pod.counted; });
+  for (const HeldHere& pod : counts ? count.gone : std::vector<HeldHere>()) add(pod, true);
+  return held;
+}
+
+BeliefId NodeInsides::believe(TopologyId id, std::vector<HeldHere> pods, const Count& count) {
   const bool ours = topology(id)->enforced();
   if (std::all_of(pods.begin(), pods.end(),
                   [&](const HeldHere& pod) { return pod.holds == HoldsId{} && (ours || !pod.foreign); })) {
@@ -232,24 +274,35 @@ BeliefId NodeInsides::believe(TopologyId id, std::vector<HeldHere> pods) {
     return beliefs_.intern(Belief{{}, false, false});
   }
   std::sort(pods.begin(), pods.end());
+  const bool counts = std::any_of(pods.begin(), pods.end(), [](const HeldHere& pod) { return pod.counted; });
+  Count known = counts ? count : Count{};
+  std::sort(known.gone.begin(), known.gone.end());
   if (known_beliefs_.size() >= kMaxRemembered) known_beliefs_.clear();
-  const auto [entry, added] = known_beliefs_.try_emplace({id, std::move(pods)}, BeliefId{});
+  const auto [entry, added] = known_beliefs_.try_emplace({id, std::move(pods), std::move(known)}, BeliefId{});
   if (!added) return entry->second;
-  const std::vector<HeldHere>& here = entry->first.second;
-  std::vector<Holds> on_record;
-  on_record.reserve(here.size());
-  std::vector<HeldPod> held;
-  for (const HeldHere& pod : here) {
-    const Holds* holds = nullptr;
-    if (pod.holds == HoldsId{}) {
-      holds = &on_record.emplace_back(Holds{{Hold{pod.gpus, {}, {}}}, false, true});
-    } else {
-      holds = &beliefs_.holds(pod.holds);
-    }
-    held.push_back({holds, pod.foreign});
-  }
-  entry->second = beliefs_.intern(combine(*topology(id), held));
+  const auto& [topology_id, here, counted] = entry->first;
+  std::deque<Holds> lists;
+  entry->second = beliefs_.intern(combine(*topology(id), pods_of(here, counted, lists), counted.gpus));
   return entry->second;
+}
+
+bool NodeInsides::contradictory(TopologyId id, const std::vector<HeldHere>& pods, const Count& count) const {
+  std::deque<Holds> lists;
+  return placement::contradictory(*topology(id), pods_of(pods, count, lists), count.gpus);
+}
+
+HoldsId NodeInsides::narrowed(TopologyId id, const std::vector<HeldHere>& pods, std::size_t at, const Count& count) {
+  Holds may = holds_of(pods[at]);
+  if (!may.complete || may.options.size() < 2) return pods[at].holds;
+  std::deque<Holds> lists;
+  std::vector<HeldPod> held = pods_of(pods, count, lists);
+  Holds one{{}, may.by_numa, true};
+  held[at].holds = &one;
+  std::erase_if(may.options, [&](const Hold& hold) {
+    one.options = {hold};
+    return placement::contradictory(*topology(id), held, count.gpus);
+  });
+  return may.options.empty() ? pods[at].holds : beliefs_.intern(may);
 }
 
 }  // namespace mortise::placement

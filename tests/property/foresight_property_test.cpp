@@ -118,6 +118,29 @@ class Bed {
       RC_ASSERT(got->gpus == 0 || topology_->on_one_numa(got->gpus));
     }
     held_.push_back(*committed);
+    got_[*committed] = got->gpus;
+    believe();
+  }
+
+  /// What is seen was foreseen, and leaves less to be foreseen.
+  void look() {
+    if (held_.empty() || topology_->enforced()) return;
+    if (below(2) == 0) {
+      const AllocationId id = held_[static_cast<std::size_t>(below(static_cast<int>(held_.size())))];
+      if (got_[id] == 0) return;
+      const auto seen = cluster_.observe_devices(id, placement::device_set(got_[id]));
+      RC_ASSERT(seen.ok());
+      RC_ASSERT(*seen != placement::Observed::kMismatch);
+    } else {
+      std::map<int, int> counts;
+      for (const GpuMask alike : topology_->numa_classes()) {
+        counts[std::countr_zero(topology_->numa_of(std::countr_zero(alike)))] =
+            std::popcount(agent_->held_gpus() & alike);
+      }
+      const auto seen = cluster_.observe_count(NodeId{0}, counts, held_);
+      RC_ASSERT(seen.ok());
+      RC_ASSERT(*seen != placement::Observed::kMismatch);
+    }
     believe();
   }
 
@@ -170,6 +193,7 @@ class Bed {
   std::optional<test::NodeAgent> agent_;
   std::optional<placement::Engine> engine_;
   std::vector<AllocationId> held_;
+  std::map<AllocationId, GpuMask> got_;
 };
 
 TEST(ForesightProperty, APlacedPodIsAdmittedAndGuaranteedWhateverTheNodeChooses) {
@@ -177,8 +201,11 @@ TEST(ForesightProperty, APlacedPodIsAdmittedAndGuaranteedWhateverTheNodeChooses)
     Bed bed(any_world());
     const int events = 4 + below(16);
     for (int i = 0; i < events; ++i) {
-      if (below(3) == 0) {
+      const int what = below(8);
+      if (what < 2) {
         bed.leave();
+      } else if (what < 4) {
+        bed.look();
       } else {
         bed.arrive(i);
       }

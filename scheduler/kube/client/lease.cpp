@@ -30,6 +30,7 @@ Result<Lease> decode(std::string_view body) {
   lease.name = metadata.member("name").text();
   lease.uid = metadata.member("uid").text();
   lease.resource_version = metadata.member("resourceVersion").text();
+  lease.annotations = metadata.member("annotations").texts();
   lease.holder = spec.member("holderIdentity").text();
   lease.duration_seconds = spec.member("leaseDurationSeconds").whole().value_or(0);
   lease.acquire_time = spec.member("acquireTime").text();
@@ -55,6 +56,8 @@ json encode(const Lease& lease) {
   metadata["name"] = lease.name;
   set_text(metadata, "uid", lease.uid);
   set_text(metadata, "resourceVersion", lease.resource_version);
+  metadata.erase("annotations");
+  if (!lease.annotations.empty()) metadata["annotations"] = lease.annotations;
   json& spec = document["spec"];
   if (!spec.is_object()) spec = json::object();
   set_text(spec, "holderIdentity", lease.holder);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "scheduler/kube/client/answer.h"
@@ -19,6 +20,7 @@ struct Lease {
   std::string acquire_time;           ///< as micro_time() writes it, or empty
   std::string renew_time;
   std::int64_t transitions = 0;
+  std::map<std::string, std::string> annotations;
   std::string stored;  ///< the object as the server has it; an update keeps what it holds beyond the fields above
 };
 
@@ -29,8 +31,8 @@ Answer<Lease> read_lease(ApiClient& client, const std::string& ns, const std::st
                          const CallOptions& call = {});
 /// kConflict: it exists.
 Answer<Lease> create_lease(ApiClient& client, const Lease& lease, const CallOptions& call = {});
-/// Writes holder, duration, times and transitions over the state with the lease's resource version, which must be set.
-/// kConflict: there is a later state, or it was deleted and made anew.
+/// Writes holder, duration, times, transitions and annotations over the state with the lease's resource version, which
+/// must be set. kConflict: there is a later state, or it was deleted and made anew.
 Answer<Lease> update_lease(ApiClient& client, const Lease& lease, const CallOptions& call = {});
 
 }  // namespace mortise::kube

@@ -16,7 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kGpuResource = "nvidia.com/gpu";
 constexpr int kMaxDistance = 255;  // one byte in the firmware's table
 
 // The deprecated field topologyPolicies: policy and scope in one word.
@@ -52,8 +51,10 @@ class ReportReader {
   explicit ReportReader(std::string where) : where_(std::move(where)) {}
 
   Result<NodeTopologyReport> read(const Json& json) {
-    if (const Json* metadata = object(json, "metadata", "metadata"))
+    if (const Json* metadata = object(json, "metadata", "metadata")) {
       report_.reading.node = text(*metadata, "name", "metadata");
+      read_written(*metadata);
+    }
     read_policy_words(json);
     read_attributes(json);
     each(json, "zones", "", [&](const Json& zone, const std::string& where) { read_zone(zone, where); });
@@ -92,6 +93,16 @@ class ReportReader {
       if (!(*list)[i].is_object()) return fields_.fail(where, "is no object");
       read((*list)[i], where);
     }
+  }
+
+  /// Times of one form, in UTC: the later one is the greater text.
+  void read_written(const Json& metadata) {
+    report_.written = text(metadata, "creationTimestamp", "metadata");
+    each(metadata, "managedFields", "metadata.", [&](const Json& item, const std::string& where) {
+      const Json* fields = JsonFields::find(item, "fieldsV1");
+      if (fields == nullptr || !fields->is_object() || !fields->contains("f:zones")) return;
+      report_.written = std::max(report_.written, text(item, "time", where));
+    });
   }
 
   void read_policy_words(const Json& json) {
@@ -185,6 +196,7 @@ class ReportReader {
     resource.capacity = capacity.value_or(allocatable.value_or(available.value_or(0)));
     resource.allocatable = allocatable.value_or(resource.capacity);
     resource.available = available.value_or(resource.allocatable);
+    resource.has_available = available.has_value();
     for (const ZoneResource& other : zone.resources) {
       if (other.name == resource.name)
         return fields_.fail(where + ".name", "is " + quote(other.name) + " twice in the zone");
@@ -215,7 +227,7 @@ class ReportReader {
     if (resource.name == "cpu")
       node.cpu_count = static_cast<int>(std::min<std::int64_t>(resource.capacity / 1000, kMaxCpuId));
     if (resource.name == "memory") node.memory = resource.capacity;
-    if (resource.name != kGpuResource) return ok_status();
+    if (resource.name != kNrtGpuResource) return ok_status();
     const auto room = static_cast<std::int64_t>(kMaxGpus - machine.gpus.size());
     if (resource.capacity > room) {
       return Error{std::to_string(resource.capacity) + " GPUs; allowed: up to " + std::to_string(kMaxGpus) +

@@ -11,12 +11,16 @@
 
 namespace mortise::topology {
 
+/// The GPUs that kubelet hands out.
+inline constexpr std::string_view kNrtGpuResource = "nvidia.com/gpu";
+
 /// One resource of a zone. CPUs in thousandths, everything else in whole units.
 struct ZoneResource {
   std::string name;
   std::int64_t capacity = 0;
   std::int64_t allocatable = 0;  ///< where the object gives no amount: the next larger one
   std::int64_t available = 0;
+  bool has_available = false;  ///< the object gives it
 };
 
 /// What a NodeResourceTopology object reports of one NUMA node.
@@ -30,6 +34,8 @@ struct NodeTopologyReport {
   /// NUMA nodes with distances, and as many GPUs on each as the zone has: which index is where is not said.
   Reading reading;
   std::vector<Zone> zones;
+  /// When the zones were written last, as the API server has it (metadata.managedFields); or when the object was made.
+  std::string written;
 };
 
 bool looks_like_nrt_json(std::string_view text);

@@ -65,10 +65,11 @@ class ControlPlane:
         self.processes.append(process)
         return process
 
-    def restart_apiserver(self):
-        """Kills it, open watches and all, and starts it anew on the same port. `api` is a new one, too."""
+    def restart_apiserver(self, *more):
+        """Kills it, open watches and all, and starts it anew on the same port, with more arguments. `api` is a new one,
+        too."""
         self.apiserver.stop(grace=0)
-        self._start_apiserver()
+        self._start_apiserver(*more)
 
     def compact(self):
         """etcd forgets every version but the last; returns that one."""
@@ -100,7 +101,7 @@ class ControlPlane:
             "--unsafe-no-fsync", "--log-level", "warn"])  # the data does not outlive the run
         etcd.wait_ready(lambda: http_ok(http.client.HTTPConnection("127.0.0.1", port, timeout=5), "/health"))
 
-    def _start_apiserver(self):
+    def _start_apiserver(self, *more):
         self.apiserver = self.spawn("kube-apiserver", [
             os.path.join(self.binaries, "kube-apiserver"),
             "--etcd-servers", f"http://127.0.0.1:{self._etcd_port}",
@@ -116,7 +117,7 @@ class ControlPlane:
             "--service-account-signing-key-file", self.pki.path("service-account.key"),
             # Both wait for controllers that are not run: one makes the service accounts, the other removes the
             # not-ready taint that admission would put on every new node.
-            "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
+            "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition", *more])
         cert, key = self.pki.client("admin", "e2e-admin", "system:masters")
         self.api = Api(self.api_port, self.pki.ca, cert, key)
         self.apiserver.wait_ready(self.api.ready, timeout=120)

@@ -56,7 +56,7 @@ class Recorder:
     def __init__(self, upstream_port, log_path, certificates):
         self.log = log_path
         self._client = certificates.client()
-        self._upstream_port = upstream_port
+        self.upstream_port = upstream_port  # may be changed while it runs
         self._file = open(log_path, "a", encoding="utf-8")
         self._lock = threading.Lock()
         self._exchanges = []
@@ -74,10 +74,6 @@ class Recorder:
             seen = list(self._exchanges)
         return [e for e in seen if (verb is None or e.verb == verb) and (uid is None or e.pod_uid == uid)]
 
-    def forward_to(self, port):
-        """Another extender from now on."""
-        self._upstream_port = port
-
     def close(self):
         self._server.shutdown()
         self._server.server_close()
@@ -93,7 +89,7 @@ class Recorder:
                 self._file.flush()
 
     def _forward(self, path, body, content_type):
-        connection = http.client.HTTPSConnection("127.0.0.1", self._upstream_port, timeout=60, context=self._client)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.upstream_port, timeout=60, context=self._client)
         try:
             connection.request("POST", path, body, {"Content-Type": content_type})
             response = connection.getresponse()

@@ -74,7 +74,7 @@ def stopped_leader(env):
             bound = len(bound_pods(stage))
             wait_for("the second replica to lead", lambda: stage.readyz(admin_port)[0] == 200, 60)
             took = time.monotonic() - stopped
-            stage.recorder.forward_to(port)
+            stage.recorder.upstream_port = port
             creator.join()
             time.sleep(max(0.0, stopped + 2 * LEASE_S - time.monotonic()))
             resumed = time.monotonic()

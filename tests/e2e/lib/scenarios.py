@@ -6,11 +6,14 @@ import os
 from lib import objects
 from lib.books import check
 from lib.crowds import crowd_at_bind, full_nodes, last_gpu
+from lib.deployment import forged_annotations, manifests, other_schedulers
 from lib.faults import deleted_while_binding, faulty_bindings, refused_for_good, replaced_token, slow_binding
 from lib.live import live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
 from lib.neighbours import refused_by_another, volumes
 from lib.parity import parity
+from lib.pod_groups import native_pod_group
+from lib.replicas import sidecars_follow_their_scheduler
 from lib.restarts import (api_server_killed, expired_watch, killed_while_binding, scheduler_killed,
                           stopped_leader)
 from lib.stage import Stage
@@ -172,6 +175,11 @@ SCENARIOS = {
     "killed-while-binding": killed_while_binding,
     "refused-by-kubelet": refused_by_kubelet,
     "one-leader": one_leader,
+    "manifests": manifests,
+    "forged-annotations": forged_annotations,
+    "other-schedulers": other_schedulers,
+    "native-pod-group": native_pod_group,
+    "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
     "stopped-leader": stopped_leader,
     "scheduler-killed": scheduler_killed,
     "api-server-killed": api_server_killed,

@@ -1,6 +1,5 @@
 """What config/kube ships, as the test bed uses it: the scheduler's configuration, the certificates, the manifests."""
 
-import copy
 import os
 import ssl
 import subprocess
@@ -25,18 +24,24 @@ def load_scheduler_config():
         return yaml.safe_load(f)
 
 
-def scheduler_config(kubeconfig, url, certs, live, overrides):
-    """The shipped configuration with what a test bed must replace: where the API server, the extender and the files are,
-    and the name of the scheduler, as pods of the scenarios name none. There is one kube-scheduler at a time, which a
-    Lease would only make wait after a restart. An extender that is not `live` writes nothing to the API server, so
-    kube-scheduler binds. `overrides` are a scenario's: keys of the extender's entry, None to leave one out."""
-    config = copy.deepcopy(load_scheduler_config())
-    config["leaderElection"]["leaderElect"] = False
+def placed_scheduler_config(kubeconfig, url, certs):
+    """The shipped configuration with where the API server, the extender and the files are."""
+    config = load_scheduler_config()
     config["clientConnection"]["kubeconfig"] = kubeconfig
-    config["profiles"][0]["schedulerName"] = "default-scheduler"
     entry = config["extenders"][0]
     entry["urlPrefix"] = url
     entry["tlsConfig"] = {key: os.path.join(certs, os.path.basename(path)) for key, path in entry["tlsConfig"].items()}
+    return config
+
+
+def scheduler_config(kubeconfig, url, certs, live, overrides):
+    """The same with the name of the scheduler replaced, as pods of the scenarios name none. There is one kube-scheduler at
+    a time, which a Lease would only make wait after a restart. An extender that is not `live` writes nothing to the API
+    server, so kube-scheduler binds. `overrides` are a scenario's: keys of the extender's entry, None to leave one out."""
+    config = placed_scheduler_config(kubeconfig, url, certs)
+    config["leaderElection"]["leaderElect"] = False
+    config["profiles"][0]["schedulerName"] = "default-scheduler"
+    entry = config["extenders"][0]
     if not live:
         del entry["bindVerb"], entry["preemptVerb"]
     entry.update(overrides)

@@ -21,7 +21,7 @@ class Stage:
     extender entry, `more_extenders` are further entries after it. `node_metadata` is added to that of every node."""
 
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
-                 node_metadata=None, kubeconfig=None, more_extenders=()):
+                 node_metadata=None, scheduler_args=(), kubeconfig=None, more_extenders=()):
         self.env = env
         self.api = env.plane.api
         self.cluster = cluster
@@ -30,6 +30,7 @@ class Stage:
         self._extender_entry = extender_entry or {}
         self._live = live
         self._node_metadata = node_metadata or {}
+        self._scheduler_args = list(scheduler_args)
         self._kubeconfig = kubeconfig
         self._more_extenders = list(more_extenders)
         self._serial = env.next_serial()
@@ -113,11 +114,6 @@ class Stage:
         """Status and text of an extender's /readyz."""
         return self._http(http.client.HTTPConnection("127.0.0.1", admin_port, timeout=10), "GET", "/readyz")
 
-    @property
-    def extender_port(self):
-        """Of the extender's verbs, the recorder left out."""
-        return self._extender_port
-
     def ask(self, port, path, document, timeout=10):
         """An extender's answer to a verb."""
         return json.loads(self._http(self.connect(port, timeout), "POST", path, json.dumps(document))[1])
@@ -184,7 +180,7 @@ class Stage:
         self.extender.wait_ready(lambda: http_ok(
             http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=5), "/readyz"))
 
-    def _scheduler_config(self):
+    def scheduler_config(self):
         port = self.recorder.port if self.recorder else self._extender_port
         config = shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}",
                                           self.env.certificates.dir, self._live, self._extender_entry)
@@ -193,7 +189,7 @@ class Stage:
 
     def _spawn_scheduler(self):
         kubeconfig = self.env.scheduler_kubeconfig
-        config = self._scheduler_config()
+        config = self.scheduler_config()
         path = os.path.join(self.env.plane.dir, f"scheduler-{self._serial:02d}.yaml")
         with open(path, "w", encoding="utf-8") as f:
             json.dump(config, f, indent=1)
@@ -201,7 +197,7 @@ class Stage:
         self.scheduler = self._spawn("kube-scheduler", [
             os.path.join(self.env.plane.binaries, "kube-scheduler"), "--config", path, "--v", "2",
             "--bind-address", "127.0.0.1", "--secure-port", str(self.scheduler_port),
-            "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig])
+            "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig, *self._scheduler_args])
 
     def _start_scheduler(self):
         self._spawn_scheduler()

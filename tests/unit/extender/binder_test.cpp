@@ -74,6 +74,20 @@ TEST_F(BinderTest, OneBindingIsEnough) {
   EXPECT_THAT(server_.asked(), ElementsAre(kPost));
 }
 
+TEST_F(BinderTest, ItIsBusyFromBeforeItAsksWhetherItMaySendUntilItIsDone) {
+  ApiBinder* asked = nullptr;
+  bool was_busy = false;
+  ApiBinder binder(*client_, waiter_, stop_.get_token(), [&] {
+    was_busy = asked->busy();
+    return "another leads";
+  });
+  asked = &binder;
+  EXPECT_FALSE(binder.busy());
+  EXPECT_EQ(binder.bind({"ml", "train", "u1", "n1", {}}).state, State::kNotBound);
+  EXPECT_TRUE(was_busy);
+  EXPECT_FALSE(binder.busy());
+}
+
 TEST_F(BinderTest, AConflictOfAPodThatIsOnTheNodeIsASuccess) {
   EXPECT_EQ(bind({409}, pod_json("u1", "n1")).state, State::kBound);
   EXPECT_THAT(server_.asked(), ElementsAre(kPost, kGet));

@@ -153,6 +153,19 @@ TEST_F(TypedCalls, LeaseUpdateKeepsWhatIsNotOurs) {
   EXPECT_EQ(json::parse(last_.body), expected);
 }
 
+TEST_F(TypedCalls, AnnotationsOfALeaseAreReadAndWritten) {
+  json stored = json::parse(kLease);
+  stored["metadata"]["annotations"] = {{"kept", "x"}, {"gone", "y"}};
+  answer(200, stored.dump().c_str());
+  Answer<Lease> lease = read_lease(*client_, "ml", "mortise");
+  ASSERT_TRUE(lease.done()) << lease.detail;
+  EXPECT_THAT(lease.value->annotations, ElementsAre(Pair("gone", "y"), Pair("kept", "x")));
+  lease.value->annotations.erase("gone");
+  lease.value->annotations["new"] = "z";
+  EXPECT_TRUE(update_lease(*client_, *lease.value).done());
+  EXPECT_EQ(json::parse(last_.body)["metadata"]["annotations"], json::parse(R"({"kept":"x","new":"z"})"));
+}
+
 TEST_F(TypedCalls, AnUpdateWithoutAVersionIsNotSent) {
   Lease lease;
   lease.ns = "ml";

@@ -1,0 +1,76 @@
+#include "scheduler/extender/observer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "scheduler/kube/objects/resources.h"
+#include "scheduler/kube/objects/time_text.h"
+
+namespace mortise::extender {
+namespace {
+
+using placement::NodeTopology;
+using topology::NodeTopologyReport;
+
+/// GPUs by NUMA node, without the nodes that have none; nothing where a GPU is near several or none is told.
+std::optional<std::map<int, int>> gpus_by_numa(const NodeTopology& node) {
+  std::map<int, int> gpus;
+  for (const placement::GpuMask alike : node.numa_classes()) {
+    const topology::NumaMask near = node.numa_of(std::countr_zero(alike));
+    if (topology::width(near) != 1) return std::nullopt;
+    gpus[std::countr_zero(near)] = std::popcount(alike);
+  }
+  return gpus;
+}
+
+/// What the report says of kubelet's GPUs, by NUMA node; nothing when it leaves one out, or has another machine.
+std::optional<std::map<int, int>> gpus_in_use(const NodeTopologyReport& report, const NodeTopology& node) {
+  std::map<int, int> in_use;
+  std::map<int, int> capacity;
+  for (const topology::Zone& zone : report.zones) {
+    for (const topology::ZoneResource& resource : zone.resources) {
+      if (resource.name != topology::kNrtGpuResource || resource.capacity == 0) continue;
+      if (!resource.has_available || resource.available > resource.allocatable) return std::nullopt;
+      in_use[zone.numa] += static_cast<int>(resource.allocatable - resource.available);
+      capacity[zone.numa] += static_cast<int>(resource.capacity);
+    }
+  }
+  if (capacity != gpus_by_numa(node)) return std::nullopt;
+  return in_use;
+}
+
+std::string in_words(const std::map<int, int>& in_use) {
+  std::string text = "GPUs in use by NUMA node:";
+  for (const auto& [numa, gpus] : in_use) text += " " + std::to_string(numa) + ":" + std::to_string(gpus);
+  return text;
+}
+
+}  // namespace
+
+void Observer::look_at(const NodeTopologyReport& report) {
+  const std::string& name = report.reading.node;
+  const placement::ClusterState& cluster = bookings_.cluster();
+  const auto id = cluster.find_node(name);
+  if (!id) return;
+  const NodeTopology* node = cluster.topology_of(cluster.machine_of(*id));
+  if (node == nullptr || node->enforced()) return;
+  const Result<Nanoseconds> written = kube::parse_time(report.written);
+  const auto in_use = gpus_in_use(report, *node);
+  if (!written.ok() || !in_use) return;
+  std::vector<AllocationId> pods;
+  int held = 0;
+  bool certain = true;
+  bookings_.for_each_on(name, [&](const std::string&, const Booking& booking) {
+    if (booking.request.gpus == 0) return;
+    // Kubelet assigns devices before it says that the pod has started. Times are in whole seconds.
+    certain = certain && booking.stage == Booking::Stage::kBound && booking.allocation && !booking.is_short(cluster) &&
+              booking.started && *booking.started < *written;
+    if (booking.allocation) pods.push_back(*booking.allocation);
+    held += booking.request.gpus;
+  });
+  int reported = 0;
+  for (const auto& [numa, gpus] : *in_use) reported += gpus;
+  if (certain && reported == held) bookings_.saw_count(name, *in_use, pods, Witness::kReport, in_words(*in_use));
+}
+
+}  // namespace mortise::extender
