@@ -374,7 +374,8 @@ void Handlers::finish_bind(const BindStart& start, const std::string& node, Bind
   }
   asked_pods_.erase(pod.uid);
   // News of the pod may come before the answer to its Binding: bound, and deleted again.
-  if (start.holds_place && bookings_.find(pod.uid) == nullptr) return;
+  const bool would_be_known = start.holds_place || (waiting_ && waiting_(pod.uid) == nullptr);
+  if (would_be_known && bookings_.find(pod.uid) == nullptr) return;
   bookings_.bound(pod, node, {});
   // Until kubelet says so itself.
   const Booking* booking = bookings_.find(pod.uid);

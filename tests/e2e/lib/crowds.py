@@ -62,9 +62,9 @@ def crowd_at_bind(env):
             # A question about one node holds no place for anybody; the other kind does.
             nodes = ["bind-gpu", "bind-cpu"] if number % 2 else ["bind-gpu"]
             together.wait(30)
-            stage.ask(stage.extender_port, "/filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes}, timeout=30)
+            stage.ask(stage.recorder.upstream_port, "/filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes}, timeout=30)
             together.wait(30)
-            answers[name] = stage.ask(stage.extender_port, "/bind", {
+            answers[name] = stage.ask(stage.recorder.upstream_port, "/bind", {
                 "PodName": name, "PodNamespace": "default", "PodUID": uid, "Node": "bind-gpu"}, timeout=30)["Error"]
         threads = [threading.Thread(target=run, args=(i, n, u), daemon=True) for i, (n, u) in enumerate(uids.items())]
         for thread in threads:
@@ -112,7 +112,7 @@ def full_nodes(env):
         size = len(json.dumps(question))
         # kube-scheduler's own time limit, if none is set, is 5 s; the connection's is as long.
         before = peak_memory(stage.extender)
-        answer = stage.ask(stage.extender_port, "/filter", question, timeout=5)
+        answer = stage.ask(stage.recorder.upstream_port, "/filter", question, timeout=5)
         peak = peak_memory(stage.extender) - before
         check(not answer["Error"] and answer["NodeNames"] is None, f"error {answer['Error']!r}, names {answer['NodeNames']}")
         passed = answer["Nodes"]["items"]

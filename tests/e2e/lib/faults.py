@@ -13,15 +13,17 @@ from lib.stage import PODS, Stage
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"
 GRANTS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
-# What happens to the first Binding of a pod; what the API server answered to each of its Bindings then (None: it never
+# What happens to the first Bindings of a pod; what the API server answered to each of its Bindings then (None: it never
 # got it); how many bind calls of kube-scheduler fail.
 CASES = {
-    "refused": (lambda: Fault(answer=409), [None, 201], 1),
-    "busy": (lambda: Fault(answer=429), [None, 201], 0),
-    "timeout-unwritten": (lambda: Fault(answer=504), [None, 201], 0),
-    "timeout-written": (lambda: Fault(answer=504, forward=True), [201], 0),
-    "lost": (lambda: Fault(drop=True), [None, 201], 0),
-    "answer-lost": (lambda: Fault(drop=True, forward=True), [201], 0),
+    "refused": ([Fault(answer=409)], [None, 201], 1),
+    "busy": ([Fault(answer=429)], [None, 201], 0),
+    "timeout-unwritten": ([Fault(answer=504)], [None, 201], 0),
+    "timeout-written": ([Fault(answer=504, forward=True)], [201], 0),
+    "timeouts-unwritten": ([Fault(answer=504)] * 3, [None, None, None, 201], 1),  # the extender tries three times
+    "timeouts-written": ([Fault(answer=504), Fault(answer=504, forward=True)], [None, 201], 0),
+    "lost": ([Fault(drop=True)], [None, 201], 0),
+    "answer-lost": ([Fault(drop=True, forward=True)], [201], 0),
 }
 
 
@@ -35,8 +37,8 @@ def taken(proxy, uid):
 
 
 def check_case(stage, proxy, name):
-    fault, statuses, failures = CASES[name]
-    proxy.next_bindings(fault())
+    faults, statuses, failures = CASES[name]
+    proxy.next_bindings(*faults)
     uid = stage.create(objects.pod(name, 2))
     stage.wait_bound(name)
     wait_for(f"the answer to the last bind of {name}", lambda: "" in bind_calls(stage, uid), 10)
@@ -54,7 +56,7 @@ def faulty_bindings(env):
             check_case(stage, proxy, name)
         check_devices(stage)
         draw = random.Random(1)
-        faults = [CASES[draw.choice(sorted(CASES))][0]() for _ in range(30)]
+        faults = [fault for _ in range(20) for fault in CASES[draw.choice(sorted(CASES))][0]]
         proxy.next_bindings(*faults)
         uids = {f"mixed-{i:02d}": stage.create(objects.pod(f"mixed-{i:02d}", 1)) for i in range(40)}
         wait_all_bound(stage, uids, 90)

@@ -74,10 +74,6 @@ class Recorder:
             seen = list(self._exchanges)
         return [e for e in seen if (verb is None or e.verb == verb) and (uid is None or e.pod_uid == uid)]
 
-    def forward_to(self, port):
-        """Another extender from now on."""
-        self._upstream_port = port
-
     def close(self):
         self._server.shutdown()
         self._server.server_close()

@@ -74,7 +74,7 @@ def stopped_leader(env):
             bound = len(bound_pods(stage))
             wait_for("the second replica to lead", lambda: stage.readyz(admin_port)[0] == 200, 60)
             took = time.monotonic() - stopped
-            stage.recorder.forward_to(port)
+            stage.recorder.upstream_port = port
             creator.join()
             time.sleep(max(0.0, stopped + 2 * LEASE_S - time.monotonic()))
             resumed = time.monotonic()
@@ -112,9 +112,9 @@ def api_server_killed(env):
     """The API server dies and comes back while pods are bound and deleted."""
     with Stage(env, dgx_nodes(env, "apiserver", 20), live=True, extender_entry=BINDS) as stage:
         first = [f"b{i:02d}" for i in range(60)]
-        creator = Creator(env, [objects.pod(name, 1) for name in first])
-        creator.join()
+        Creator(env, [objects.pod(name, 1) for name in first]).join()
         wait_binds(stage, 30)
+        bound = len(bound_pods(stage))
         env.plane.restart_apiserver()
         stage.api = env.plane.api
         for name in first[:20]:
@@ -125,7 +125,7 @@ def api_server_killed(env):
         wait_all_bound(stage, rest, 90)
         used = check_devices(stage, 60)
         check(used == 40 + 80, f"{used} GPUs are in use, not 40 + 80")
-        return f"{used} GPUs in use by {len(rest)} pods"
+        return f"killed when {bound} of 60 pods were bound; {used} GPUs in use by {len(rest)} pods in the end"
 
 
 def place(stage, name, node, device):

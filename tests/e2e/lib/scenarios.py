@@ -15,7 +15,7 @@ from lib.parity import parity
 from lib.pod_groups import native_pod_group
 from lib.replicas import sidecars_follow_their_scheduler
 from lib.restarts import (api_server_killed, expired_watch, killed_while_binding, scheduler_killed,
-                           stopped_leader)
+                          stopped_leader)
 from lib.stage import Stage
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -114,11 +114,6 @@ class Stage:
         """Status and text of an extender's /readyz."""
         return self._http(http.client.HTTPConnection("127.0.0.1", admin_port, timeout=10), "GET", "/readyz")
 
-    @property
-    def extender_port(self):
-        """Of the extender's verbs, the recorder left out."""
-        return self._extender_port
-
     def ask(self, port, path, document, timeout=10):
         """An extender's answer to a verb."""
         return json.loads(self._http(self.connect(port, timeout), "POST", path, json.dumps(document))[1])
