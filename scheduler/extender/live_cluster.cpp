@@ -20,6 +20,7 @@ struct Calls {
   std::function<void(T)> upsert;
   std::function<void(const kube::ObjectName&)> remove;
   std::function<void(const kube::ObjectName&, const std::string& why)> bad;
+  std::function<void()> list_starts = {};  ///< may be empty
 };
 
 template <class T>
@@ -28,6 +29,11 @@ class LockedFeed final : public kube::TypedFeed<T> {
   LockedFeed(typename kube::TypedFeed<T>::Decode decoder, std::mutex& mutex, Calls<T> calls)
       : kube::TypedFeed<T>(decoder), mutex_(mutex), calls_(std::move(calls)) {}
 
+  void on_list_started() override {
+    if (!calls_.list_starts) return;
+    const std::lock_guard lock(mutex_);
+    calls_.list_starts();
+  }
   void on_replace(std::vector<T> objects, const std::string& version) override {
     const std::lock_guard lock(mutex_);
     calls_.replace(std::move(objects), version);
@@ -84,7 +90,8 @@ Calls<kube::Pod> pod_calls(StateFeed& feed) {
             feed.delete_pod(name.uid);
             feed.pods_known_up_to(name.resource_version);
           },
-          [&](const ObjectName& name, const std::string& why) { feed.bad_object("pods", name.key(), why); }};
+          [&](const ObjectName& name, const std::string& why) { feed.bad_object("pods", name.key(), why); },
+          [&] { feed.pods_list_starts(); }};
 }
 
 Calls<NodeTopologyReport> report_calls(StateFeed& feed) {

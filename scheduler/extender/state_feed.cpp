@@ -109,9 +109,11 @@ void StateFeed::delete_report(std::string_view name) {
 void StateFeed::replace_pods(const std::vector<kube::Pod>& pods) {
   std::set<std::string, std::less<>> uids;
   for (const kube::Pod& pod : pods) uids.insert(pod.uid);
-  for (const std::string& uid : bookings_.bound_uids()) {
+  // Pods that were created and bound while the list was on its way come by the watch that follows it.
+  for (const std::string& uid : bound_at_list_ ? *bound_at_list_ : bookings_.bound_uids()) {
     if (!uids.contains(uid)) delete_pod(uid);
   }
+  bound_at_list_.reset();
   for (const std::string& uid : gone(waiting_, uids)) delete_pod(uid);
   // Those that say which devices they hold first: the others are given what is left.
   for (const bool told : {true, false}) {

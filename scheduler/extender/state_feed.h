@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ class StateFeed {
   void upsert_report(topology::NodeTopologyReport report);
   void delete_report(std::string_view name);
 
+  /// The next replace_pods shows what is so now, or later: pods that are bound meanwhile may be missing in it.
+  void pods_list_starts() { bound_at_list_ = bookings_.bound_uids(); }
   void replace_pods(const std::vector<kube::Pod>& pods);
   void upsert_pod(const kube::Pod& pod);
   void delete_pod(std::string_view uid);
@@ -72,6 +75,7 @@ class StateFeed {
   std::map<std::string, kube::Node, std::less<>> nodes_;
   std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
   std::map<std::string, placement::PodRequest, std::less<>> waiting_;  // by UID
+  std::optional<std::vector<std::string>> bound_at_list_;
   std::string nodes_version_;
   std::string pods_version_;
 };

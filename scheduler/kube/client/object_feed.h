@@ -38,6 +38,8 @@ class TypedFeed : public ObjectFeed {
 
   explicit TypedFeed(Decode decoder) : decode_(decoder) {}
 
+  /// What on_replace will tell is not older than this moment.
+  virtual void on_list_started() {}
   /// Every object there is, at this version.
   virtual void on_replace(std::vector<T> objects, const std::string& resource_version) = 0;
   virtual void on_upsert(T object) = 0;
@@ -46,7 +48,10 @@ class TypedFeed : public ObjectFeed {
   virtual void on_bad_object(const ObjectName& name, const std::string& why) = 0;
   virtual void on_progress(const std::string& resource_version) = 0;
 
-  void list_started() final { listed_.clear(); }
+  void list_started() final {
+    listed_.clear();
+    on_list_started();
+  }
   void listed(const ObjectName& name, const nlohmann::json& object) final {
     if (Result<T> decoded = decode(name, object); decoded.ok()) listed_.push_back(*std::move(decoded));
   }

@@ -14,7 +14,8 @@ import time
 
 from lib.shipped import EXTENDER
 
-REASONS = {409: "Conflict", 504: "Timeout"}
+ALL_PODS = "/api/v1/pods"
+REASONS = {409: "Conflict", 410: "Expired", 504: "Timeout"}
 
 
 class Fault:
@@ -28,6 +29,29 @@ class Fault:
         self.forward = forward or (answer is None and not drop)
         self.hold_before = hold_before
         self.hold_after = hold_after
+
+
+class Gate:
+    """Open at first. While it is closed, whoever comes waits."""
+
+    def __init__(self):
+        self._open = threading.Event()
+        self._open.set()
+        self._lock = threading.Lock()
+        self.waiting = 0
+
+    def close(self):
+        self._open.clear()
+
+    def open(self):
+        self._open.set()
+
+    def go_through(self):
+        with self._lock:
+            self.waiting += 1
+        self._open.wait()
+        with self._lock:
+            self.waiting -= 1
 
 
 class SeenBinding:
@@ -54,7 +78,7 @@ class _Server(http.server.ThreadingHTTPServer):
     def process_request_thread(self, request, client_address):
         # The handshake belongs to the connection's own thread, and may be held there.
         try:
-            self._proxy.wait_for_handshake()
+            self._proxy.handshakes.go_through()
             request = self._tls.wrap_socket(request, server_side=True)
         except OSError:
             request.close()
@@ -67,7 +91,8 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class FaultProxy:
-    """Use as a context manager. `handshakes` is an event: cleared, new connections wait for their TLS handshake."""
+    """Use as a context manager. Three gates: new connections go through `handshakes` before their TLS handshake, watches of
+    pods through `pod_watches` before they are passed on, and answers to lists of pods through `pod_lists`."""
 
     def __init__(self, env):
         pki = env.plane.pki
@@ -75,10 +100,9 @@ class FaultProxy:
         self._upstream_tls = ssl.create_default_context(cafile=pki.ca)
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(pki.path("apiserver.crt"), pki.path("apiserver.key"))
-        self.handshakes = threading.Event()
-        self.handshakes.set()
+        self.handshakes, self.pod_watches, self.pod_lists = Gate(), Gate(), Gate()
         self._lock = threading.Lock()
-        self._waiting = 0      # connections whose handshake is held
+        self._expiring = 0     # how many watches of pods are to end with 410
         self._faults = []      # of the next Bindings
         self._of_pod = {}      # pod -> the fault of all its Bindings
         self._bindings = []
@@ -94,7 +118,8 @@ class FaultProxy:
         return self
 
     def __exit__(self, *_):
-        self.handshakes.set()
+        for gate in (self.handshakes, self.pod_watches, self.pod_lists):
+            gate.open()
         self._server.shutdown()
         self._server.server_close()
         self.cut()
@@ -149,18 +174,18 @@ class FaultProxy:
         finally:
             connection.close()
 
-    def held_handshakes(self):
+    def expire_watch(self):
+        """The next watch of pods ends with 410 at once."""
         with self._lock:
-            return self._waiting
+            self._expiring += 1
 
     # What follows is called by the connections' threads.
 
-    def wait_for_handshake(self):
+    def take_expiry(self):
         with self._lock:
-            self._waiting += 1
-        self.handshakes.wait()
-        with self._lock:
-            self._waiting -= 1
+            expired = self._expiring > 0
+            self._expiring -= expired
+        return expired
 
     def is_cut(self):
         with self._lock:
@@ -221,10 +246,24 @@ def _handler(proxy):
             path = self.path.split("?")[0]
             if self.command == "POST" and path.endswith("/binding"):
                 self._binding(path, body)
+            elif self.command == "GET" and path == ALL_PODS:
+                self._pods(path)
             else:
                 self._pass_on(path, self._send(body))
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _any
+
+        def _pods(self, path):
+            if "watch=true" not in self.path:
+                response = self._send(b"")
+                proxy.pod_lists.go_through()
+                self._pass_on(path, response)
+            elif proxy.take_expiry():
+                proxy.note(path, 410)
+                self._reply(410, status_body(410))
+            else:
+                proxy.pod_watches.go_through()
+                self._pass_on(path, self._send(b""))
 
         def _binding(self, path, body):
             binding, fault = proxy.take_binding(path, body, self.headers.get("Authorization", ""))

@@ -139,6 +139,29 @@ def deleted_while_binding(env):
         return "nothing is left of the old ones"
 
 
+def late_list(env):
+    """Pods that are bound while a list is on its way that does not show them: nothing of theirs is given away."""
+    with FaultProxy(env) as proxy, Stage(env, dgx_nodes(env, "late", 1), live=True, extender_entry=BINDS,
+                                         kubeconfig=proxy.kubeconfig(env)) as stage:
+        proxy.expire_watch()
+        proxy.pod_lists.close()
+        proxy.pod_watches.close()
+        proxy.cut()
+        proxy.mend()
+        wait_for("a list of pods", lambda: proxy.pod_lists.waiting, 20)
+        stage.create(objects.pod("during", 1))
+        stage.wait_bound("during")
+        proxy.pod_lists.open()
+        wait_for("the watch that follows the list", lambda: proxy.pod_watches.waiting, 20)
+        stage.create(objects.pod("next", 1))
+        stage.wait_bound("next")
+        check(check_devices(stage) == 2, "not 2 GPUs are in use")
+        proxy.pod_watches.open()
+        stage.api.delete(f"{PODS}/during")
+        check(check_devices(stage) == 1, "not one GPU is in use")
+        return "two pods bound between a list and its watch"
+
+
 class Account:
     """A service account that may do everything, and a file with a token of it."""
 

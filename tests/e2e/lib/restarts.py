@@ -65,10 +65,10 @@ def stopped_leader(env):
             creator = Creator(env, [objects.pod(name, 1) for name in names])
             wait_binds(stage, 50)
             # Its Bindings are to be stopped on their way out: after the lease was looked at, before they were sent.
-            proxy.handshakes.clear()
+            proxy.handshakes.close()
             proxy.cut()
             proxy.mend()
-            wait_for("Bindings that wait for a connection", lambda: proxy.held_handshakes() >= 12, 20, 0.005)
+            wait_for("Bindings that wait for a connection", lambda: proxy.handshakes.waiting >= 12, 20, 0.005)
             first.send_signal(signal.SIGSTOP)
             stopped = time.monotonic()
             bound = len(bound_pods(stage))
@@ -78,7 +78,7 @@ def stopped_leader(env):
             creator.join()
             time.sleep(max(0.0, stopped + 2 * LEASE_S - time.monotonic()))
             resumed = time.monotonic()
-            proxy.handshakes.set()
+            proxy.handshakes.open()
             first.send_signal(signal.SIGCONT)
             wait_for("the first to see who leads", lambda: "leads" in stage.readyz(first_admin)[1], 30)
             stage.admin_port = first_admin

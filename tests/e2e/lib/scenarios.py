@@ -7,7 +7,8 @@ from lib import objects
 from lib.books import check
 from lib.crowds import crowd_at_bind, full_nodes, last_gpu
 from lib.deployment import forged_annotations, manifests, other_schedulers
-from lib.faults import deleted_while_binding, faulty_bindings, refused_for_good, replaced_token, slow_binding
+from lib.faults import (deleted_while_binding, faulty_bindings, late_list, refused_for_good, replaced_token,
+                        slow_binding)
 from lib.live import live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
 from lib.neighbours import refused_by_another, volumes
@@ -188,6 +189,7 @@ SCENARIOS = {
     "refused-for-good": refused_for_good,
     "slow-binding": slow_binding,
     "deleted-while-binding": deleted_while_binding,
+    "late-list": late_list,
     "replaced-token": replaced_token,
     "refused-by-another": refused_by_another,
     "volumes": volumes,

@@ -118,6 +118,19 @@ TEST_F(StateFeedTest, WhatAListDoesNotHoldAnyMoreIsReleased) {
   check();
 }
 
+TEST_F(StateFeedTest, APodThatIsBoundWhileAListIsOnItsWayIsNotReleasedByIt) {
+  feed.replace_nodes({node("a", 8)});
+  feed.replace_pods({pod("u1", 4, "a"), pod("u2", 1, "a")});
+  feed.pods_list_starts();
+  bookings.bound(*kube::pod_request(pod("u3", 2)), "a", {});  // as the answer to its Binding says
+  feed.replace_pods({pod("u2", 1, "a")});
+  EXPECT_EQ(free("a"), 5);
+  feed.pods_list_starts();  // now it would be in the list
+  feed.replace_pods({pod("u2", 1, "a")});
+  EXPECT_EQ(free("a"), 7);
+  check();
+}
+
 TEST_F(StateFeedTest, PodsMayComeBeforeTheirNode) {
   feed.replace_pods({pod("u1", 4, "a")});
   feed.upsert_node(node("a", 8));
