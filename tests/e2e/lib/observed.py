@@ -76,13 +76,6 @@ def run_pod(stage, gpus, name, seconds_ago=5):
     stage.api.patch(f"{PODS}/{name}/status", {"status": {"phase": "Running", "startTime": started}})
 
 
-def count_of(stage, series):
-    for line in stage.metrics().splitlines():
-        if line.startswith(series + " "):
-            return float(line.split()[-1])
-    return 0
-
-
 def other_devices_than_predicted(env):
     """What a node's agent reports wins over what was foreseen, and tells a restarted extender what pods hold."""
     cluster = objects.write_cluster(os.path.join(env.plane.dir, "seen.csv"), [ROW])
@@ -90,13 +83,13 @@ def other_devices_than_predicted(env):
     with ReportType(env.plane.api), Stage(env, cluster, live=True, node_metadata=METADATA, extender_entry=BINDS) as stage:
         stage.api.post(REPORTS, report((4, 4)))
         wait_for("the extender to have the report",
-                 lambda: count_of(stage, 'mortise_watch_events_total{resource="topology reports"}') > 0)
+                 lambda: 'mortise_watch_events_total{resource="topology reports"} 1' in stage.metrics())
         run_pod(stage, 2, "a")
         run_pod(stage, 2, "b")
         # Foreseen: both on NUMA node 0, so that four GPUs of node 1 are free.
         check(stage.told_of("seen")["last_observed"] is None, "something was observed before anything was told")
         stage.api.patch(f"{REPORTS}/seen", report((2, 2)))
-        wait_for("the mismatch to be counted", lambda: count_of(stage, mismatches) == 1)
+        wait_for("the mismatch to be counted", lambda: stage.metric(mismatches) == 1)
         told = stage.told_of("seen")["last_observed"]
         check(told["source"] == "nrt" and told["mismatch"], f"/v1/nodes tells {told}")
         stage.create(objects.pod("four", 4))

@@ -148,7 +148,7 @@ class Stage:
 
     def told_of(self, node):
         """What /v1/nodes/NAME tells."""
-        return json.loads(self._http(self.admin_port, "GET", f"/v1/nodes/{node}")[1])
+        return json.loads(self.admin(f"/v1/nodes/{node}"))
 
     def _spawn(self, name, argv):
         return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)
