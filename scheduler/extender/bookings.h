@@ -101,6 +101,7 @@ class Bookings {
   void saw_devices(std::string_view uid, const placement::DeviceSet& devices, Witness by, std::string what);
   void saw_count(std::string_view node, const std::map<int, int>& gpus_held, const std::vector<AllocationId>& pods,
                  Witness by, std::string what);
+  void could_not_ask() { observations_.note_failed_query(); }
   const Observations& observations() const { return observations_; }
 
   /// Pods that were found on this node before it was known take their places.

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "scheduler/extender/observations.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/headroom.h"
 
@@ -16,6 +18,9 @@ struct ClusterFigures {
   std::int64_t cordoned = 0;     ///< nodes
   std::int64_t blocked = 0;      ///< nodes: what their pods hold is not known
   std::int64_t no_topology = 0;  ///< nodes with GPUs whose inside, and kubelet's policy with it, is not known
+
+  std::array<Observations::Counts, kWitnesses.size()> observed{};  ///< by who saw it, since the start
+  std::uint64_t failed_queries = 0;                                ///< for DCGM series
 
   /// Of all GPUs, 0 to 1; 0 without any.
   double fragmentation_ratio() const { return ratio(fragmentation, static_cast<double>(totals.gpu_capacity)); }

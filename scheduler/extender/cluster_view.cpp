@@ -58,7 +58,14 @@ ordered_json closed_json(const placement::Machine& machine) {
   return nullptr;
 }
 
-ordered_json node_json(const placement::ClusterState& cluster, NodeId id) {
+ordered_json sighting_json(const Sighting* sighting) {
+  if (sighting == nullptr) return nullptr;
+  return {{"source", kWitnesses[static_cast<std::size_t>(sighting->by)]},
+          {"what", sighting->what},
+          {"mismatch", sighting->mismatch}};
+}
+
+ordered_json node_json(const placement::ClusterState& cluster, NodeId id, const Sighting* sighting) {
   const placement::NodeState& state = cluster.state_of(id);
   const placement::Machine& machine = cluster.machine_of(id);
   ordered_json free = ordered_json::array();
@@ -73,6 +80,7 @@ ordered_json node_json(const placement::ClusterState& cluster, NodeId id) {
           {"memory_bytes", {{"free", state.memory_free}, {"allocatable", machine.memory}}},
           {"kubelet", kubelet_json(cluster.topology_of(machine))},
           {"states_believed", states_json(cluster.belief_of(id))},
+          {"last_observed", sighting_json(sighting)},
           {"schedulable", machine.schedulable},
           {"blocked", machine.blocked},
           {"takes_no_gpu_pods_because", closed_json(machine)}};
@@ -93,6 +101,8 @@ ClusterFigures ClusterView::figures() {
   figures.totals = parts_.cluster.totals();
   figures.headroom = headroom_.measure();
   figures.fragmentation = parts_.fragmentation.amount();
+  figures.observed = parts_.handlers.observations().counts();
+  figures.failed_queries = parts_.handlers.observations().failed_queries();
   const placement::StateTable& states = parts_.cluster.states();
   for (std::uint32_t slot = 0; slot < states.slot_count(); ++slot) {
     const auto nodes = static_cast<std::int64_t>(states.members(StateId{slot}).size());
@@ -138,7 +148,9 @@ Reply ClusterView::node(std::string_view name) {
   std::optional<ordered_json> found;
   {
     const std::lock_guard lock(parts_.service.mutex());
-    if (const auto id = parts_.cluster.find_node(name)) found = node_json(parts_.cluster, *id);
+    if (const auto id = parts_.cluster.find_node(name)) {
+      found = node_json(parts_.cluster, *id, parts_.handlers.observations().last(name));
+    }
   }
   return found ? json_reply(200, *found) : not_found("no node " + quote(name));
 }

@@ -45,6 +45,11 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
     live->leadership_.emplace(*live->lease_, options.identity, clock,
                               [live = live.get()] { return live->binder_->busy(); });
   }
+  if (!options.dcgm_query_url.empty()) {
+    Result<std::unique_ptr<DcgmPoll>> dcgm = DcgmPoll::make(options.dcgm_query_url, clock);
+    if (!dcgm.ok()) return Error{"--dcgm-query-url " + dcgm.message()};
+    live->dcgm_ = *std::move(dcgm);
+  }
   ApiBinder::TimeLeft time_left;
   if (live->leadership_) time_left = [leadership = &*live->leadership_] { return leadership->time_left(); };
   live->binder_.emplace(
@@ -73,6 +78,21 @@ void Live::start(std::mutex& mutex) {
     });
   }
   cluster_.emplace(*client_, feed_, mutex, clock_, waiter_, options_.seed);
+  if (dcgm_) polls_ = std::jthread([this](const std::stop_token& stop) { poll_dcgm(stop); });
+}
+
+void Live::poll_dcgm(const std::stop_token& stop) {
+  // What is told of pods that are not known yet would be lost until the next time.
+  while (!stop.stop_requested() && !waiting_for().empty()) waiter_.wait(kSecond, stop);
+  while (!stop.stop_requested()) {
+    const auto samples = dcgm_->ask(stop);
+    if (stop.stop_requested()) return;
+    {
+      const std::lock_guard lock(*mutex_);
+      feed_.take_samples(samples);
+    }
+    waiter_.wait(DcgmPoll::kEvery, stop);
+  }
 }
 
 std::string Live::waiting_for() const {
@@ -111,7 +131,9 @@ std::vector<std::string> Live::new_troubles() {
 void Live::stop() {
   stop_.request_stop();
   elects_.request_stop();
+  polls_.request_stop();
   if (elects_.joinable()) elects_.join();
+  if (polls_.joinable()) polls_.join();
   if (cluster_) cluster_->stop();
 }
 

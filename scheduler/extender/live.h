@@ -12,6 +12,7 @@
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/binder.h"
+#include "scheduler/extender/dcgm_poll.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/leadership.h"
 #include "scheduler/extender/live_cluster.h"
@@ -27,8 +28,9 @@ struct LiveOptions {
   std::string context;     ///< of the file; empty: its current one
   std::string catalogue;   ///< folder of the machine catalogue; empty: the one that came with the program
   std::uint64_t seed = 1;
-  std::string lease;     ///< NAMESPACE/NAME; empty: there are no other replicas
-  std::string identity;  ///< of this replica
+  std::string lease;           ///< NAMESPACE/NAME; empty: there are no other replicas
+  std::string identity;        ///< of this replica
+  std::string dcgm_query_url;  ///< of a Prometheus server; empty: none is asked
 };
 
 /// The parts that stand between an API server and the cluster state.
@@ -74,6 +76,7 @@ class Live {
   }
 
   Live(const LiveOptions& options, placement::ClusterState& cluster, Bookings& bookings, const Clock& clock);
+  void poll_dcgm(const std::stop_token& stop);
 
   const LiveOptions options_;
   const Clock& clock_;
@@ -91,6 +94,8 @@ class Live {
   std::map<std::string, std::uint64_t> troubles_told_;  // by what is watched
   std::uint64_t decisions_ = 0;                         // guarded by *mutex_
   std::optional<LiveCluster> cluster_;
+  std::unique_ptr<DcgmPoll> dcgm_;
+  std::jthread polls_;
 };
 
 }  // namespace mortise::extender

@@ -94,6 +94,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--lease", options.live.lease,
                  "NAMESPACE/NAME of a Lease: of several replicas, only the one that holds it answers")
       ->excludes(app.get_option("--cluster"));
+  app.add_option("--dcgm-query-url", options.live.dcgm_query_url,
+                 "Prometheus server (http://HOST:PORT) asked every 30 s for DCGM series: which pod is on which GPU")
+      ->excludes(app.get_option("--cluster"));
   app.add_option("--scheduler-name", options.schedulers,
                  "Decide only for pods with this spec.schedulerName, and let the others pass; repeatable. Default: all")
       ->check([](const std::string& name) { return name.empty() ? std::string("a name is needed") : std::string(); })

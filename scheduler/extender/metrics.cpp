@@ -22,6 +22,10 @@ constexpr std::array<std::string_view, 2> kShortages = {"connections", "verbs"};
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
                                                           0.025,  0.05,    0.1,    0.25,  0.5,    1,     5};
 
+void raise(prometheus::Counter& counter, std::uint64_t to) {
+  counter.Increment(std::max(0.0, static_cast<double>(to) - counter.Value()));
+}
+
 }  // namespace
 
 struct Metrics::Impl {
@@ -36,6 +40,9 @@ struct Metrics::Impl {
   std::array<std::array<prometheus::Counter*, kShortages.size()>, kSides.size()> unavailable{};
   prometheus::Family<prometheus::Gauge>* certificate = nullptr;
   prometheus::Family<prometheus::Counter>* reload_errors = nullptr;
+  std::array<prometheus::Counter*, kWitnesses.size()> observations{};
+  std::array<prometheus::Counter*, kWitnesses.size()> mismatches{};
+  prometheus::Counter* failed_queries = nullptr;
   prometheus::Gauge* nodes = nullptr;
   prometheus::Gauge* gpus = nullptr;
   prometheus::Gauge* gpus_used = nullptr;
@@ -63,6 +70,7 @@ struct Metrics::Impl {
   void add_serving();
   void add_cluster();
   void add_decisions();
+  void add_observations();
   void add_watches();
 };
 
@@ -154,11 +162,25 @@ void Metrics::Impl::add_watches() {
                             "Failed calls, expired versions and gaps of lists and watches, by type.");
 }
 
+void Metrics::Impl::add_observations() {
+  auto& seen = counter("mortise_observations_total",
+                       "Observations of devices that told something new about what pods hold, by source.");
+  auto& odd = counter("mortise_prediction_mismatch_total",
+                      "Observations that contradicted what had been foreseen of a node's devices, by source.");
+  for (std::size_t i = 0; i < kWitnesses.size(); ++i) {
+    observations[i] = &seen.Add({{"source", std::string(kWitnesses[i])}});
+    mismatches[i] = &odd.Add({{"source", std::string(kWitnesses[i])}});
+  }
+  failed_queries =
+      &counter("mortise_dcgm_query_failures_total", "Questions for DCGM series without a useful answer.").Add({});
+}
+
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   impl_->add_requests();
   impl_->add_decisions();
   impl_->add_serving();
   impl_->add_cluster();
+  impl_->add_observations();
   impl_->add_watches();
 }
 Metrics::~Metrics() = default;
@@ -194,9 +216,6 @@ void Metrics::set_tls(bool reloaded, std::int64_t expires) {
 }
 
 void Metrics::set_watches(const std::vector<WatchFigures>& watches) {
-  const auto raise = [](prometheus::Counter& counter, std::uint64_t to) {
-    counter.Increment(std::max(0.0, static_cast<double>(to) - counter.Value()));
-  };
   for (const WatchFigures& watch : watches) {
     const prometheus::Labels labels = {{"resource", watch.resource}};
     impl_->watch_lag->Add(labels).Set(static_cast<double>(watch.silent) / static_cast<double>(kSecond));
@@ -218,6 +237,11 @@ void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmen
 void Metrics::set_figures(const ClusterFigures& figures) {
   impl_->fragmentation_ratio->Set(figures.fragmentation_ratio());
   impl_->states->Set(static_cast<double>(figures.states));
+  for (std::size_t i = 0; i < figures.observed.size(); ++i) {
+    raise(*impl_->observations[i], figures.observed[i].used);
+    raise(*impl_->mismatches[i], figures.observed[i].mismatches);
+  }
+  raise(*impl_->failed_queries, figures.failed_queries);
   impl_->cordoned->Set(static_cast<double>(figures.cordoned));
   impl_->blocked->Set(static_cast<double>(figures.blocked));
   impl_->no_topology->Set(static_cast<double>(figures.no_topology));

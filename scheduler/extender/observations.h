@@ -11,8 +11,8 @@
 namespace mortise::extender {
 
 /// Who saw which GPUs pods hold.
-enum class Witness { kReport, kDcgm, kClaim, kAnnotation };
-inline constexpr std::array<std::string_view, 4> kWitnesses = {"nrt", "dcgm", "claim", "annotation"};
+enum class Witness { kReport, kDcgm, kAnnotation };
+inline constexpr std::array<std::string_view, 3> kWitnesses = {"nrt", "dcgm", "annotation"};
 
 /// What was seen of the pods of a node last.
 struct Sighting {
@@ -37,6 +37,8 @@ class Observations {
     counts.mismatches += mismatch ? 1 : 0;
     last_.insert_or_assign(std::string(node), Sighting{by, mismatch, std::move(what)});
   }
+  /// Nobody could be asked for DCGM series, or the answer was of no use.
+  void note_failed_query() { ++failed_queries_; }
   void forget(std::string_view node) {
     if (const auto found = last_.find(node); found != last_.end()) last_.erase(found);
   }
@@ -47,9 +49,11 @@ class Observations {
     return found == last_.end() ? nullptr : &found->second;
   }
   const std::array<Counts, kWitnesses.size()>& counts() const { return counts_; }
+  std::uint64_t failed_queries() const { return failed_queries_; }
 
  private:
   std::array<Counts, kWitnesses.size()> counts_{};
+  std::uint64_t failed_queries_ = 0;
   std::map<std::string, Sighting, std::less<>> last_;  // by node
 };
 

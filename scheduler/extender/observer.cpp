@@ -1,14 +1,14 @@
 #include "scheduler/extender/observer.h"
 
-#include <algorithm>
 #include <bit>
+#include <set>
 
-#include "scheduler/kube/objects/resources.h"
 #include "scheduler/kube/objects/time_text.h"
 
 namespace mortise::extender {
 namespace {
 
+using placement::DeviceSet;
 using placement::NodeTopology;
 using topology::NodeTopologyReport;
 
@@ -37,6 +37,16 @@ std::optional<std::map<int, int>> gpus_in_use(const NodeTopologyReport& report, 
   }
   if (capacity != gpus_by_numa(node)) return std::nullopt;
   return in_use;
+}
+
+/// The device with this index of nvidia-smi; nothing where that is not known of the node.
+std::optional<int> device_at(const NodeTopology& node, int index) {
+  const topology::Machine& machine = node.graph().machine();
+  if (!machine.gpus_numbered) return std::nullopt;
+  for (int at = 0; at < node.gpus(); ++at) {
+    if (node.graph().gpu(at).index == index) return at;
+  }
+  return std::nullopt;
 }
 
 std::string in_words(const std::map<int, int>& in_use) {
@@ -71,6 +81,48 @@ void Observer::look_at(const NodeTopologyReport& report) {
   int reported = 0;
   for (const auto& [numa, gpus] : *in_use) reported += gpus;
   if (certain && reported == held) bookings_.saw_count(name, *in_use, pods, Witness::kReport, in_words(*in_use));
+}
+
+void Observer::look_at(const std::vector<kube::GpuSample>& samples) {
+  std::map<std::string, std::vector<const kube::GpuSample*>> by_node;
+  for (const kube::GpuSample& sample : samples) {
+    for (const std::string& node : std::set<std::string>(sample.nodes.begin(), sample.nodes.end())) {
+      by_node[node].push_back(&sample);
+    }
+  }
+  for (const auto& [node, here] : by_node) look_at_node(node, here);
+}
+
+void Observer::look_at_node(const std::string& name, const std::vector<const kube::GpuSample*>& samples) {
+  const placement::ClusterState& cluster = bookings_.cluster();
+  const auto id = cluster.find_node(name);
+  if (!id) return;
+  const NodeTopology* node = cluster.topology_of(cluster.machine_of(*id));
+  if (node == nullptr) return;
+  std::map<std::string, DeviceSet> seen;  // by UID
+  std::map<int, int> pods_on;             // by device
+  bookings_.for_each_on(name, [&](const std::string& uid, const Booking& booking) {
+    if (booking.stage != Booking::Stage::kBound) return;
+    DeviceSet devices;
+    for (const kube::GpuSample* sample : samples) {
+      if (sample->pod != booking.request.name || sample->ns != booking.request.ns) continue;
+      const bool same = sample->pod_uid.empty() ? booking.started && sample->at > *booking.started + kExporterLag
+                                                : sample->pod_uid == uid;
+      const auto device = device_at(*node, sample->gpu);
+      if (same && device) devices.insert(*device);
+    }
+    devices.for_each([&](int device) { ++pods_on[device]; });
+    if (devices.size() == booking.request.gpus && !devices.empty()) seen.emplace(uid, devices);
+  });
+  for (const auto& [uid, devices] : seen) {
+    bool alone = true;
+    std::string what = "a pod on GPUs";
+    devices.for_each([&](int device) {
+      alone = alone && pods_on[device] == 1;
+      what += " " + std::to_string(device);
+    });
+    if (alone) bookings_.saw_devices(uid, devices, Witness::kDcgm, what);
+  }
 }
 
 }  // namespace mortise::extender

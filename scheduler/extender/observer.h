@@ -8,6 +8,7 @@
 
 #include "scheduler/base/units.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/kube/objects/gpu_samples.h"
 #include "scheduler/topology/sources/nrt_json.h"
 
 namespace mortise::extender {
@@ -22,7 +23,17 @@ class Observer {
   /// so that it has them all, and when it has as many GPUs in use as they hold, so that it has no others.
   void look_at(const topology::NodeTopologyReport& report);
 
+  /// The exporter asks kubelet every 30 s by default and tells what it heard last: a younger pod of the same name would
+  /// be taken for the one before it.
+  static constexpr Nanoseconds kExporterLag = 30 * kSecond;
+
+  /// Devices by pod. Used when the pod of that name is bound on that node, and is known to be the same one, by its UID
+  /// or because it had started well before; and when it has as many GPUs as it asks for, which no other pod has.
+  void look_at(const std::vector<kube::GpuSample>& samples);
+
  private:
+  void look_at_node(const std::string& name, const std::vector<const kube::GpuSample*>& samples);
+
   Bookings& bookings_;
 };
 

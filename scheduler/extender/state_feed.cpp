@@ -178,6 +178,15 @@ void StateFeed::delete_pod(std::string_view uid) {
   look_at_report(node);
 }
 
+void StateFeed::take_samples(const Result<std::vector<kube::GpuSample>>& samples) {
+  if (samples.ok()) {
+    observer_.look_at(*samples);
+    return;
+  }
+  bookings_.could_not_ask();
+  notes_.add_one_of("answers with DCGM series that were of no use; the first", samples.message());
+}
+
 void StateFeed::bad_object(std::string_view what, std::string_view name, std::string_view why) {
   notes_.add_one_of(std::string(what) + " of the wrong form are left out: " + std::string(why), name);
 }

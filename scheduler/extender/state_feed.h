@@ -46,6 +46,9 @@ class StateFeed {
   void upsert_pod(const kube::Pod& pod);
   void delete_pod(std::string_view uid);
 
+  /// Which pod is on which GPU, as the DCGM exporter sees it; or why nobody could tell.
+  void take_samples(const Result<std::vector<kube::GpuSample>>& samples);
+
   /// An object that is not even of the right form; nothing of it changes.
   void bad_object(std::string_view what, std::string_view name, std::string_view why);
 

@@ -12,6 +12,7 @@ from lib.faults import (deleted_while_binding, faulty_bindings, late_list, refus
 from lib.live import live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
 from lib.neighbours import refused_by_another, volumes
+from lib.observed import devices_seen_by_dcgm, other_devices_than_predicted
 from lib.parity import parity
 from lib.pod_groups import native_pod_group
 from lib.replicas import sidecars_follow_their_scheduler
@@ -196,4 +197,6 @@ SCENARIOS = {
     "last-gpu": last_gpu,
     "crowd-at-bind": crowd_at_bind,
     "full-nodes": full_nodes,
+    "other-devices-than-predicted": other_devices_than_predicted,
+    "devices-seen-by-dcgm": devices_seen_by_dcgm,
 }

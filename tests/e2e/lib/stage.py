@@ -146,6 +146,10 @@ class Stage:
                 return float(line.split()[-1])
         raise E2EError(f"no metric {name}")
 
+    def told_of(self, node):
+        """What /v1/nodes/NAME tells."""
+        return json.loads(self.admin(f"/v1/nodes/{node}"))
+
     def _spawn(self, name, argv):
         return self.env.plane.spawn(f"{self._serial:02d}-{self.env.scenario}-{name}", argv)
 

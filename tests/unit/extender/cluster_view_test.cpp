@@ -72,6 +72,7 @@ TEST_F(ClusterViewTest, ANodeInNumbers) {
   EXPECT_EQ(found["kubelet"], json::parse(R"({"topology_policy":"unknown"})"));
   EXPECT_EQ(found["takes_no_gpu_pods_because"], nullptr);
   EXPECT_EQ(found["states_believed"]["count"], 1);
+  EXPECT_EQ(found["last_observed"], nullptr);
   EXPECT_THAT(std::string(parsed(view_.node("other"), 404)["error"]), HasSubstr("no node \"other\""));
 }
 
@@ -161,7 +162,15 @@ TEST_F(ClusterViewTest, MetricsPassThePrometheusLinter) {
   for (const std::uint64_t lists : {1U, 3U}) {
     cluster_.metrics().set_watches({{"pods", kSecond / 2, 70, lists, 2}});
   }
+  ClusterFigures seen;
+  seen.observed[static_cast<std::size_t>(Witness::kDcgm)] = {3, 1};
+  seen.failed_queries = 2;
+  cluster_.metrics().set_figures(seen);
   const std::string text = view_.metrics().body;
+  EXPECT_THAT(text, HasSubstr("\nmortise_observations_total{source=\"dcgm\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\nmortise_prediction_mismatch_total{source=\"dcgm\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nmortise_prediction_mismatch_total{source=\"nrt\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nmortise_dcgm_query_failures_total 2\n"));
   EXPECT_THAT(text, HasSubstr("\nmortise_watch_lag_seconds{resource=\"pods\"} 0.5\n"));
   EXPECT_THAT(text, HasSubstr("\nmortise_watch_lists_total{resource=\"pods\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\nmortise_reservations 0\n"));

@@ -140,6 +140,70 @@ TEST_F(ObserverTest, AReportIsPassedOverWhileAPlaceIsHeld) {
   EXPECT_EQ(counts(Witness::kReport).used, 0U);
 }
 
+/// Scraped so many seconds after 12:00, which is 1748779200 (`date -u -d 2025-06-01T12:00:00Z +%s`).
+kube::GpuSample sample(int gpu, const std::string& name, int at, const std::string& uid = "") {
+  return {{"exporter-7x2", "a"}, gpu, "default", name, uid, (1748779200 + at) * kSecond};
+}
+
+TEST_F(ObserverTest, SeriesTellTheDevicesOfEachPod) {
+  feed.upsert_node(node("a"));
+  feed.replace_pods({pod("u1", 2), pod("u2", 1)});
+  feed.take_samples(std::vector{sample(5, "pod-u1", 31), sample(7, "pod-u1", 31), sample(0, "pod-u2", 31)});
+  EXPECT_EQ(cluster.belief_of(*cluster.find_node("a")), nullptr);
+  const placement::NodeState& state = cluster.state_of(*cluster.find_node("a"));
+  EXPECT_EQ(placement::held_gpus(state), placement::GpuMask{0b10100001});
+  EXPECT_EQ(counts(Witness::kDcgm).used, 2U);
+  EXPECT_EQ(bookings.observations().last("a")->what, "a pod on GPUs 0");
+  feed.take_samples(std::vector{sample(5, "pod-u1", 61), sample(7, "pod-u1", 61), sample(0, "pod-u2", 61)});
+  EXPECT_EQ(counts(Witness::kDcgm).used, 2U);
+}
+
+TEST_F(ObserverTest, SeriesThatMayBeOfAnotherPodArePassedOver) {
+  feed.upsert_node(node("a"));
+  feed.replace_pods({pod("u2", 1, "20", "web-0")});  // in place of u1, which had this name
+  feed.take_samples(std::vector{sample(3, "web-0", 50)});
+  EXPECT_EQ(states(), 2U);
+  feed.take_samples(std::vector{sample(3, "web-0", 90, "u1")});
+  EXPECT_EQ(states(), 2U);
+  auto elsewhere = sample(3, "web-0", 90);
+  elsewhere.nodes = {"b"};
+  auto other_namespace = sample(3, "web-0", 90);
+  other_namespace.ns = "prod";
+  feed.take_samples(std::vector{elsewhere, other_namespace});
+  EXPECT_EQ(states(), 2U);
+  EXPECT_EQ(counts(Witness::kDcgm).used, 0U);
+  feed.take_samples(std::vector{sample(3, "web-0", 21, "u2")});
+  EXPECT_EQ(states(), 1U);
+}
+
+TEST_F(ObserverTest, SeriesThatDoNotAddUpArePassedOver) {
+  feed.upsert_node(node("a"));
+  feed.replace_pods({pod("u1", 2), pod("u2", 1), pod("u3", 1)});
+  feed.take_samples(std::vector{sample(5, "pod-u1", 90)});                           // the other GPU is not scraped yet
+  feed.take_samples(std::vector{sample(0, "pod-u2", 90), sample(0, "pod-u3", 90)});  // time slices
+  feed.take_samples(std::vector{sample(0, "pod-u2", 90), sample(1, "pod-u2", 90)});  // more than it asked for
+  feed.take_samples(std::vector{sample(9, "pod-u2", 90)});                           // no such GPU
+  EXPECT_EQ(counts(Witness::kDcgm).used, 0U);
+}
+
+TEST_F(ObserverTest, IndexesMeanNothingWhereNoSourceNumbersTheGpus) {
+  kube::Node plain = node("a");
+  plain.annotations.erase("mortise.dev/topology");
+  feed.upsert_report(report(4, 4, "10"));
+  feed.upsert_node(plain);
+  feed.replace_pods({pod("u1", 1, "20")});
+  EXPECT_EQ(states(), 2U);
+  feed.take_samples(std::vector{sample(5, "pod-u1", 90)});
+  EXPECT_EQ(states(), 2U);
+}
+
+TEST_F(ObserverTest, WhyNoSeriesCameIsNotedOnceAndCounted) {
+  feed.take_samples(Error{"503 Service Unavailable"});
+  feed.take_samples(Error{"503 Service Unavailable"});
+  EXPECT_EQ(feed.notes().size(), 1U);
+  EXPECT_EQ(bookings.observations().failed_queries(), 2U);
+}
+
 TEST_F(ObserverTest, AnnotationsAreWhatPodsHoldWhereTheyAreHonoured) {
   feed.upsert_node(node("a", "enforced"));
   kube::Pod told = pod("u1", 1);
