@@ -217,7 +217,12 @@ void Bookings::node_leaves(std::string_view node) {
   const auto pods = by_node_.find(node);
   observations_.forget(node);
   if (pods == by_node_.end()) return;
-  for (const std::string& uid : pods->second) give_back(by_uid_.at(uid));
+  // A copy: those whose places are only reserved leave the list. A node of that name that comes later is another one.
+  for (const std::string& uid : std::set(pods->second)) {
+    Booking& booking = by_uid_.at(uid);
+    give_back(booking);
+    if (booking.stage == Stage::kReserved) forget(uid);
+  }
 }
 
 std::vector<std::string> Bookings::bound_uids() const {

@@ -106,7 +106,8 @@ class Bookings {
 
   /// Pods that were found on this node before it was known take their places.
   void node_added(std::string_view node);
-  /// Before the node leaves the cluster: its pods hold nothing until it is back or they are gone.
+  /// Before the node leaves the cluster: its pods hold nothing until it is back or they are gone, and what is only
+  /// reserved there ends.
   void node_leaves(std::string_view node);
 
   /// Calls f(uid, booking) for the pods of a node, by UID.

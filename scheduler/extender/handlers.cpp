@@ -207,8 +207,9 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
   if (member) trials_.ask(question.group, question.pod.uid, clock_.now());
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
-  // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan.
-  const bool one_node = asked.named == 1;
+  // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan. Nor may a
+  // question about none.
+  const bool one_node = asked.named <= 1;
   if (!one_node) bookings_.drop_reservation(question.pod.uid);
   const Decision decision = as_asked(
       question, [&](const placement::ClusterState&) { return engine_.plan(question.pod, asked.known, &answers); });

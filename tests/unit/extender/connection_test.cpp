@@ -31,6 +31,11 @@ class ConnectionTest : public testing::Test {
   std::array<int, 2> ends_{};
 };
 
+// Go's client closes connections that were idle for 90 s; were we first, a request could meet our close.
+TEST_F(ConnectionTest, IdleConnectionsAreKeptLongerThanTheClientKeepsThem) {
+  EXPECT_GT(Connection::kIdleSeconds, 90);
+}
+
 TEST_F(ConnectionTest, ARequestThatTricklesIsCutOff) {
   Socket socket(ends_[0], clock_);
   Connection connection(socket);

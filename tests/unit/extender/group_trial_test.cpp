@@ -193,6 +193,32 @@ TEST_F(GroupTrial, PreemptSeesTheTrialToo) {
   EXPECT_THAT(answer[0].uids, ElementsAre("low"));
 }
 
+// 8 and 2 GPUs are free: five of six members of 2 GPUs fit. That holds up nobody: four others of 2 GPUs are placed and
+// bound, and then one of the first group's fits.
+TEST_F(GroupTrial, AGangThatDoesNotFitLeavesRoomForOneThatDoes) {
+  cluster.occupy("big-b", 6);
+  const auto fitting = [&](const std::string& group, int members) {
+    int found = 0;
+    for (int i = 0; i < members; ++i) {
+      found += passed(member(group + std::to_string(i), 2, kBig, "default/" + group)).empty() ? 0 : 1;
+    }
+    return found;
+  };
+  EXPECT_EQ(fitting("large", 6), 5);
+  EXPECT_EQ(fitting("small", 4), 4);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(cluster.handlers().bind(to("small" + std::to_string(i), "big-a")), "");
+  EXPECT_EQ(fitting("large", 6), 1);
+}
+
+// m1 is deleted between two trials; nobody tells, and the others get its place.
+TEST_F(GroupTrial, AMemberThatIsGoneHoldsNothingInTheNextTrial) {
+  EXPECT_THAT(passed(member("m1", 8, kBig)), ElementsAre("big-a"));
+  EXPECT_THAT(passed(member("m2", 8, kBig)), ElementsAre("big-b"));
+  EXPECT_THAT(passed(member("m3", 8, kBig)), IsEmpty());
+  EXPECT_THAT(passed(member("m2", 8, kBig)), ElementsAre("big-a"));
+  EXPECT_THAT(passed(member("m3", 8, kBig)), ElementsAre("big-b"));
+}
+
 TEST_F(GroupTrial, APlaceOnANodeThatIsGoneIsForgotten) {
   EXPECT_THAT(passed(member("m1", 8, kBig)), ElementsAre("big-a"));
   cluster.remove("big-a");

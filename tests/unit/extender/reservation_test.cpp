@@ -60,6 +60,14 @@ TEST(Reservation, AQuestionAboutOneNodeLeavesItAndIsNotHinderedByIt) {
   EXPECT_EQ(cluster.free_gpus("big-b"), 8);
 }
 
+TEST(Reservation, AQuestionWithoutCandidatesLeavesIt) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  EXPECT_THAT(passed(cluster, "u1", 8, {}), IsEmpty());
+  EXPECT_EQ(cluster.bookings().reserved(), 1U);
+  EXPECT_EQ(cluster.free_gpus("big-a"), 0);
+}
+
 TEST(Reservation, ItExpires) {
   TestCluster cluster("first-fit", kHeld);
   EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
