@@ -122,6 +122,9 @@ TEST_F(ObserverTest, AReportWithOtherSumsIsPassedOver) {
   other_machine.zones[1].resources[0].capacity = 3;
   feed.upsert_report(other_machine);
   EXPECT_EQ(states(), 3U);
+  auto impossible = report(4, 4, "10");
+  impossible.zones[1].resources[0].allocatable = 6;  // of 4, so that two seem to be in use
+  feed.upsert_report(impossible);
   EXPECT_EQ(counts(Witness::kReport).used, 0U);
 }
 
