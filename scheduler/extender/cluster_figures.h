@@ -17,7 +17,7 @@ struct ClusterFigures {
   std::int64_t states = 0;       ///< kinds of nodes that placement tells apart now
   std::int64_t cordoned = 0;     ///< nodes
   std::int64_t blocked = 0;      ///< nodes: what their pods hold is not known
-  std::int64_t no_topology = 0;  ///< nodes with GPUs whose inside, and kubelet's policy with it, is not known
+  std::int64_t no_topology = 0;  ///< nodes with GPUs whose inside or kubelet policy nobody tells
 
   std::array<Observations::Counts, kWitnesses.size()> observed{};  ///< by who saw it, since the start
   std::uint64_t failed_queries = 0;                                ///< for DCGM series

@@ -118,7 +118,7 @@ std::string nodes(const ClusterFigures& figures) {
   return "<h2>Nodes</h2>\n<table>\n" + row("nodes", grouped(figures.totals.nodes)) +
          row("pods", grouped(figures.totals.pods)) + row("cordoned", grouped(figures.cordoned)) +
          row("blocked: what their pods hold is not known", grouped(figures.blocked)) +
-         row("topology and kubelet policy not known", grouped(figures.no_topology)) +
+         row("topology or kubelet policy not known", grouped(figures.no_topology)) +
          row("kinds of nodes told apart", grouped(figures.states)) + "</table>\n";
 }
 

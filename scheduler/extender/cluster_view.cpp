@@ -39,6 +39,7 @@ ordered_json kubelet_json(const placement::NodeTopology* topology) {
   if (topology == nullptr) return {{"topology_policy", "unknown"}};
   const topology::KubeletConfig& kubelet = topology->kubelet();
   return {{"topology_policy", topology::to_text(kubelet.policy)},
+          {"policy_assumed", topology->spec().policy_assumed},
           {"scope", kubelet.scope == topology::TopologyScope::kPod ? "pod" : "container"},
           {"cpu_manager", kubelet.cpu_static ? "static" : "none"},
           {"memory_manager", kubelet.memory_static ? "Static" : "None"},
@@ -111,7 +112,8 @@ ClusterFigures ClusterView::figures() {
     ++figures.states;
     if (!machine.schedulable) figures.cordoned += nodes;
     if (machine.blocked) figures.blocked += nodes;
-    if (machine.gpus > 0 && machine.topology == TopologyId{}) figures.no_topology += nodes;
+    const placement::NodeTopology* topology = parts_.cluster.topology_of(machine);
+    if (machine.gpus > 0 && (topology == nullptr || topology->spec().policy_assumed)) figures.no_topology += nodes;
   }
   return figures;
 }

@@ -101,10 +101,7 @@ std::string Live::waiting_for() const {
 
 std::vector<std::string> Live::new_notes() {
   const std::lock_guard lock(*mutex_);
-  std::vector<std::string> all = feed_.notes();
-  const std::size_t told = std::exchange(notes_told_, all.size());
-  all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(told, all.size())));
-  return all;
+  return feed_.take_news();
 }
 
 std::vector<WatchFigures> Live::watch_figures() const {

@@ -90,7 +90,6 @@ class Live {
   std::jthread elects_;
   std::optional<ApiBinder> binder_;
   std::mutex* mutex_ = nullptr;
-  std::size_t notes_told_ = 0;
   std::map<std::string, std::uint64_t> troubles_told_;  // by what is watched
   std::uint64_t decisions_ = 0;                         // guarded by *mutex_
   std::optional<LiveCluster> cluster_;

@@ -137,7 +137,7 @@ void Metrics::Impl::add_cluster() {
   blocked =
       gauge("mortise_cluster_blocked_nodes", "Nodes that take no GPU pods, because what their pods hold is not known.");
   no_topology =
-      gauge("mortise_cluster_unknown_topology_nodes", "Nodes with GPUs whose inside and kubelet policy are not known.");
+      gauge("mortise_cluster_unknown_topology_nodes", "Nodes with GPUs whose inside or kubelet policy nobody tells.");
   free_nodes = gauge("mortise_cluster_free_nodes", "Nodes that take pods, and all of whose GPUs are free.");
   auto& room = prometheus::BuildGauge()
                    .Name("mortise_cluster_headroom_pods")

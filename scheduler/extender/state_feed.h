@@ -63,6 +63,8 @@ class StateFeed {
 
   /// What was not understood so far, one line each.
   std::vector<std::string> notes() const { return notes_.lines(); }
+  /// What came up since the last call.
+  std::vector<std::string> take_news() { return notes_.take_news(); }
 
  private:
   void settle_node(const kube::Node& node);

@@ -28,6 +28,7 @@ enum class AssignmentMode : std::uint8_t {
 struct TopologySpec {
   std::shared_ptr<const topology::NodeGraph> graph;
   topology::KubeletConfig kubelet;
+  bool policy_assumed = false;  ///< nobody told kubelet's Topology Manager policy; it counts as none
   AssignmentMode mode = AssignmentMode::kPredicted;
   topology::IndexSet reserved_cpus;    ///< never dedicated to a container
   std::vector<Bytes> reserved_memory;  ///< by NUMA id; missing ones are 0

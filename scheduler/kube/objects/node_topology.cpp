@@ -145,6 +145,7 @@ Result<NodeTopologies::Made> NodeTopologies::make(Machine machine, const Kubelet
   TopologySpec wanted;
   wanted.kubelet = config_of(machine.kubelet, settings);
   wanted.mode = settings.mode.value_or(AssignmentMode::kPredicted);
+  wanted.policy_assumed = !machine.kubelet.policy;
   const bool manages =
       wanted.kubelet.policy != TopologyPolicy::kNone || wanted.kubelet.cpu_static || wanted.kubelet.memory_static;
   if (!manages && (machine.gpus.empty() || says_nothing(machine))) return Made();
