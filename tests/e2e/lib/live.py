@@ -4,7 +4,7 @@ import os
 import time
 
 from lib import objects
-from lib.books import BINDS, check, check_books, dgx_nodes, settled
+from lib.books import BINDS, bound_pods, check, check_books, dgx_nodes, settled
 from lib.procs import free_ports, wait_for
 from lib.shipped import LEASE
 from lib.stage import PODS, Stage
@@ -21,12 +21,12 @@ def live_binding(env):
         wait_for("every pod to be bound or refused", lambda: settled(stage), 60)
         before = check_books(stage)
         check(before > 24, f"only {before} of 32 GPUs are in use")
-        bound = [p["metadata"]["name"] for p in stage.api.get(PODS)["items"] if p["spec"].get("nodeName")]
-        for name in bound[:6]:
+        bound = bound_pods(stage)
+        for name in sorted(name for name in bound if name.startswith("p"))[:6]:
             stage.api.delete(f"{PODS}/{name}")
-        time.sleep(1)
+        wait_for("a pod that was refused to be bound", lambda: bound_pods(stage) - bound, 30)
         after = check_books(stage)
-        return f"{len(bound)} pods bound, {before} of 32 GPUs; {after} after six were deleted"
+        return f"{len(bound)} pods bound, {before} of 32 GPUs; {after} after six that hold GPUs were deleted"
 
 
 def refused_by_kubelet(env):
