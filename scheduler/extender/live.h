@@ -48,7 +48,6 @@ class Live {
   Binder& binder() { return *binder_; }
   Handlers::Waiting waiting();
   Handlers::Stamp stamp();
-  std::string server() const { return client_->server().authority(); }
 
   /// Begins to watch; `mutex` guards the cluster from now on.
   void start(std::mutex& mutex);
