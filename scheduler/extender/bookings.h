@@ -119,7 +119,7 @@ class Bookings {
     for (const std::string& uid : pods->second) f(uid, by_uid_.at(uid));
   }
 
-  /// Calls f(uid) for every pod that is bound.
+  /// In order.
   std::vector<std::string> bound_uids() const;
 
  private:

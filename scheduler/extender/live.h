@@ -66,7 +66,7 @@ class Live {
     if (leadership_) leadership_->asked();
   }
 
-  /// Ends watches and Bindings on their way.
+  /// Gives up Bindings on their way, gives the lease back, and asks nobody any more.
   void stop();
 
  private:
