@@ -58,13 +58,15 @@ Result<LogEvent> read_decided(const json& value) {
 }
 
 Result<LogEvent> read_bound(const json& value) {
-  const auto node = value.find("node");
-  if (node == value.end()) return Error{"a bound pod without node"};
-  const Result<std::string> name = text_of(*node, "node");
-  if (!name) return name.error();
+  std::optional<Error> mistake;
+  PodBound event;
+  event.node = kube::Field(value, mistake).member("node").text();
+  if (mistake) return *mistake;
+  if (event.node.empty()) return Error{"a bound pod without node"};
   Result<placement::PodRequest> pod = request_of(value);
   if (!pod) return pod.error();
-  return LogEvent{PodBound{*std::move(pod), *name}};
+  event.pod = *std::move(pod);
+  return LogEvent{std::move(event)};
 }
 
 Result<LogEvent> read_event(const json& line) {

@@ -38,7 +38,9 @@ class Repeat {
         engine_(engine),
         seed_(spec.seed),
         catalogue_(spec.catalogue),
-        topologies_(catalogue_, notes_) {}
+        topologies_(catalogue_, notes_) {
+    cluster_.expect_topologies();  // as the extender does
+  }
 
   Status operator()(const NodeSeen& event) {
     const placement::NodeSpec spec = kube::live_node_spec(event.node, nullptr, topologies_, notes_);

@@ -94,17 +94,21 @@ void Bookings::binding_failed(std::string_view uid) {
   if (booking != nullptr && booking->stage == Stage::kBinding) ended(uid);
 }
 
-/// Whether devices that a pod was told to take are the ones it has.
-bool Bookings::honours_devices(std::string_view node) const {
+const placement::NodeTopology* Bookings::topology_of(std::string_view node) const {
   const auto known = cluster_.find_node(node);
-  if (!known) return false;
-  const placement::NodeTopology* topology = cluster_.topology_of(cluster_.machine_of(*known));
+  return known ? cluster_.topology_of(cluster_.machine_of(*known)) : nullptr;
+}
+
+/// Whether devices that a pod on this node was told to take are the ones it has.
+bool Bookings::honours_devices(std::string_view node) const {
+  const placement::NodeTopology* topology = topology_of(node);
   return topology == nullptr || topology->enforced();
 }
 
 void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceSet& devices) {
   const auto found = by_uid_.find(pod.uid);
-  if (found != by_uid_.end() && found->second.node == node && found->second.allocation) {
+  const bool has_place = found != by_uid_.end() && found->second.node == node && found->second.allocation;
+  if (has_place) {
     Booking& booking = found->second;
     const DeviceSet& held = cluster_.allocation(*booking.allocation)->devices;
     const bool as_thought = devices.empty() || devices == held || !honours_devices(node);
@@ -119,22 +123,19 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
       return;
     }
   }
-  const bool held_others = found != by_uid_.end() && found->second.node == node && found->second.allocation;
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
   Booking& booking = put(pod, node, Stage::kBound);
   booking.told = devices;
   take_place(booking);
-  note_told(booking, devices, held_others);
+  note_told(booking, has_place);
   if (!before.empty()) complete_short_ones(before);
 }
 
 /// On nodes where we choose, the annotation is what the pod holds.
-void Bookings::note_told(const Booking& booking, const DeviceSet& devices, bool held_others) {
-  const auto node = cluster_.find_node(booking.node);
-  if (!node || devices.empty() || !booking.allocation) return;
-  const placement::NodeTopology* topology = cluster_.topology_of(cluster_.machine_of(*node));
-  if (topology == nullptr || !topology->enforced()) return;
-  const bool taken = cluster_.allocation(*booking.allocation)->devices != devices;
+void Bookings::note_told(const Booking& booking, bool held_others) {
+  const placement::NodeTopology* topology = topology_of(booking.node);
+  if (topology == nullptr || !topology->enforced() || booking.told.empty() || !booking.allocation) return;
+  const bool taken = cluster_.allocation(*booking.allocation)->devices != booking.told;
   observations_.note(booking.node,
                      held_others || taken ? placement::Observed::kMismatch : placement::Observed::kConsistent,
                      Witness::kAnnotation, "a pod's annotation");

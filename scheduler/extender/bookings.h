@@ -46,6 +46,8 @@ class Bookings {
   explicit Bookings(placement::ClusterState& cluster) : cluster_(cluster) {}
 
   const placement::ClusterState& cluster() const { return cluster_; }
+  /// The inside of the node of this name; null when the node, or its inside, is not known.
+  const placement::NodeTopology* topology_of(std::string_view node) const;
 
   const Booking* find(std::string_view uid) const;
   std::size_t size() const { return by_uid_.size(); }
@@ -118,7 +120,7 @@ class Bookings {
     for (const std::string& uid : pods->second) f(uid, by_uid_.at(uid));
   }
 
-  /// Calls f(uid) for every pod that is bound.
+  /// In order.
   std::vector<std::string> bound_uids() const;
 
  private:
@@ -131,7 +133,7 @@ class Bookings {
   void forget(std::string_view uid);
   void give_back(Booking& booking);
   void take_place(Booking& booking);
-  void note_told(const Booking& booking, const placement::DeviceSet& devices, bool held_others);
+  void note_told(const Booking& booking, bool held_others);
   bool honours_devices(std::string_view node) const;
   void complete_short_ones(std::string_view node);
 

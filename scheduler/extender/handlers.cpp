@@ -20,6 +20,7 @@ using placement::Reason;
 constexpr int kAsksPerPlan = 2;
 constexpr std::size_t kMaxNameBytes = 253;  // of Kubernetes object names (RFC 1123 subdomains)
 constexpr std::int64_t kMaxPriority = 10;   // MaxExtenderPriority
+constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;  // of the places we choose
 
 constexpr std::string_view kDecisiveText = "Decisive: another node chosen";
 constexpr std::string_view kBoundText = "Bound: the pod is bound to another node";
@@ -258,7 +259,6 @@ void Handlers::pass_member(const PodQuestion& question, AskedPod& memory, bool o
 
 /// Where planned devices were bound or reserved meanwhile, others on the same node stand for them.
 void Handlers::assume_others(placement::ClusterState& cluster, const PodQuestion& question) {
-  constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
   for (const TrialMember* other : trials_.others(question.group, question.pod.uid, clock_.now())) {
     if (!other->placed || bookings_.find(other->pod.uid) != nullptr) continue;
     const NodeId node = other->placed->node;
@@ -274,7 +274,6 @@ void Handlers::assume_others(placement::ClusterState& cluster, const PodQuestion
 /// The devices of an earlier plan may be taken by now; the node still fits.
 void Handlers::reserve(const AskedPod& memory, const Placed& placed) {
   const PodRequest& pod = memory.request;
-  constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
   const Nanoseconds expires = clock_.now() + reserve_for_;
   if (bookings_.reserve(pod, placed, expires, kForeseen, memory.decided)) return;
   const Decision decision = engine_.plan(pod, {&placed.node, 1});
@@ -385,7 +384,6 @@ void Handlers::finish_bind(const BindStart& start, const std::string& node, Bind
 
 /// What is reserved on the node; else the plan's own devices while they are free, else the policy's choice there now.
 std::string Handlers::take_place(const PodRequest& pod, const AskedPod* memory, NodeId node) {
-  constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;
   const Nanoseconds expires = clock_.now() + 1;
   const Booking* held = bookings_.find(pod.uid);
   if (held != nullptr && held->allocation && held->node == cluster_.node_name(node)) return {};

@@ -45,7 +45,7 @@ class Handlers {
   /// What pods that wait for a node ask for, where somebody else sees them; null: not known.
   using Waiting = std::function<const placement::PodRequest*(std::string_view uid)>;
 
-  /// After what a place is chosen that is chosen now. Called for each decision, in their order.
+  /// The number of the decision that is taken now, and what it can know of. Called once for each, in their order.
   using Stamp = std::function<kube::DecisionStamp()>;
 
   /// All must outlive the handlers. With `reserve_for` above 0, a decisive answer holds its place for so long, so that

@@ -13,6 +13,16 @@ std::uint64_t troubles(const kube::ReflectorStatus& status) {
   return status.failures + status.expired + status.gaps;
 }
 
+/// Namespace and name.
+Result<std::pair<std::string, std::string>> parse_lease(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == 0 || slash == std::string::npos || slash + 1 == text.size() ||
+      text.find('/', slash + 1) != std::string::npos) {
+    return Error{"--lease " + quote(text) + " is not NAMESPACE/NAME"};
+  }
+  return std::pair(text.substr(0, slash), text.substr(slash + 1));
+}
+
 }  // namespace
 
 Live::Live(const LiveOptions& options, placement::ClusterState& cluster, Bookings& bookings, const Clock& clock)
@@ -36,12 +46,9 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
   std::unique_ptr<Live> live(new Live(options, cluster, bookings, clock));
   live->client_ = *std::move(client);
   if (!options.lease.empty()) {
-    const std::size_t slash = options.lease.find('/');
-    if (slash == 0 || slash == std::string::npos || options.lease.find('/', slash + 1) != std::string::npos ||
-        slash + 1 == options.lease.size()) {
-      return Error{"--lease " + quote(options.lease) + " is not NAMESPACE/NAME"};
-    }
-    live->lease_.emplace(*live->client_, options.lease.substr(0, slash), options.lease.substr(slash + 1));
+    const auto lease = parse_lease(options.lease);
+    if (!lease.ok()) return lease.error();
+    live->lease_.emplace(*live->client_, lease->first, lease->second);
     live->leadership_.emplace(*live->lease_, options.identity, clock,
                               [live = live.get()] { return live->binder_->busy(); });
   }

@@ -48,7 +48,6 @@ class Live {
   Binder& binder() { return *binder_; }
   Handlers::Waiting waiting();
   Handlers::Stamp stamp();
-  std::string server() const { return client_->server().authority(); }
 
   /// Begins to watch; `mutex` guards the cluster from now on.
   void start(std::mutex& mutex);
@@ -67,7 +66,7 @@ class Live {
     if (leadership_) leadership_->asked();
   }
 
-  /// Ends watches and Bindings on their way.
+  /// Gives up Bindings on their way, gives the lease back, and asks nobody any more.
   void stop();
 
  private:

@@ -1,6 +1,5 @@
 #include "scheduler/extender/live_cluster.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -138,10 +137,6 @@ void LiveCluster::stop() {
   for (const auto& part : parts_) {
     if (part->thread.joinable()) part->thread.join();
   }
-}
-
-bool LiveCluster::synced() const {
-  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->reflector->synced(); });
 }
 
 std::string LiveCluster::waiting_for() const {

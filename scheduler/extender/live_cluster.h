@@ -25,9 +25,7 @@ class LiveCluster {
               std::uint64_t seed);
   ~LiveCluster();
 
-  /// Everything has been listed at least once.
-  bool synced() const;
-  /// What is not listed yet, and why, as one line; empty: synced.
+  /// What has never been listed yet, and why, as one line; empty: everything has.
   std::string waiting_for() const;
   struct Watched {
     std::string name;

@@ -139,6 +139,8 @@ void Metrics::Impl::add_cluster() {
   no_topology =
       gauge("mortise_cluster_unknown_topology_nodes", "Nodes with GPUs whose inside or kubelet policy nobody tells.");
   free_nodes = gauge("mortise_cluster_free_nodes", "Nodes that take pods, and all of whose GPUs are free.");
+  reservations =
+      gauge("mortise_reservations", "Pods that hold a place since filter answered, and are not being bound yet.");
   auto& room = prometheus::BuildGauge()
                    .Name("mortise_cluster_headroom_pods")
                    .Help("Pods of so many whole GPUs that would fit now, one after another, each size on its own.")
@@ -149,8 +151,6 @@ void Metrics::Impl::add_cluster() {
 }
 
 void Metrics::Impl::add_watches() {
-  reservations =
-      gauge("mortise_reservations", "Pods that hold a place since filter answered, and are not being bound yet.");
   watch_lag =
       &prometheus::BuildGauge()
            .Name("mortise_watch_lag_seconds")

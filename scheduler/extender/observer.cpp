@@ -60,10 +60,7 @@ std::string in_words(const std::map<int, int>& in_use) {
 
 void Observer::look_at(const NodeTopologyReport& report) {
   const std::string& name = report.reading.node;
-  const placement::ClusterState& cluster = bookings_.cluster();
-  const auto id = cluster.find_node(name);
-  if (!id) return;
-  const NodeTopology* node = cluster.topology_of(cluster.machine_of(*id));
+  const NodeTopology* node = bookings_.topology_of(name);
   if (node == nullptr || node->enforced()) return;
   const Result<Nanoseconds> written = kube::parse_time(report.written);
   const auto in_use = gpus_in_use(report, *node);
@@ -74,8 +71,8 @@ void Observer::look_at(const NodeTopologyReport& report) {
   bookings_.for_each_on(name, [&](const std::string&, const Booking& booking) {
     if (booking.request.gpus == 0) return;
     // Kubelet assigns devices before it says that the pod has started. Times are in whole seconds.
-    certain = certain && booking.stage == Booking::Stage::kBound && booking.allocation && !booking.is_short(cluster) &&
-              booking.started && *booking.started < *written;
+    certain = certain && booking.stage == Booking::Stage::kBound && booking.allocation &&
+              !booking.is_short(bookings_.cluster()) && booking.started && *booking.started < *written;
     if (booking.allocation) pods.push_back(*booking.allocation);
     held += booking.request.gpus;
   });
@@ -95,10 +92,7 @@ void Observer::look_at(const std::vector<kube::GpuSample>& samples) {
 }
 
 void Observer::look_at_node(const std::string& name, const std::vector<const kube::GpuSample*>& samples) {
-  const placement::ClusterState& cluster = bookings_.cluster();
-  const auto id = cluster.find_node(name);
-  if (!id) return;
-  const NodeTopology* node = cluster.topology_of(cluster.machine_of(*id));
+  const NodeTopology* node = bookings_.topology_of(name);
   if (node == nullptr) return;
   std::map<std::string, DeviceSet> seen;  // by UID
   std::map<int, int> pods_on;             // by device

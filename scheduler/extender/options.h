@@ -18,12 +18,12 @@ struct Options {
   LiveOptions live;
   std::string listen = "127.0.0.1:8888";
   std::string admin = "127.0.0.1:8889";
-  std::vector<std::string> schedulers;
+  std::vector<std::string> schedulers;  ///< decided for; none: all are
   bool allow_bind = false;
   std::size_t max_request_mib = 256;
   std::size_t max_connections = 1280;
-  std::size_t max_verbs = 0;
-  std::int64_t shutdown_grace = 10;
+  std::size_t max_verbs = 0;         ///< 0: twice the number of processors
+  std::int64_t shutdown_grace = 10;  ///< seconds
   TlsFiles tls;
   std::string admin_token_file;
   std::string log_level = "info";

@@ -10,6 +10,7 @@ from lib.procs import E2EError, wait_for
 from lib.stage import PODS
 
 ASSIGNED = "mortise.dev/assigned-devices"
+DECISION = "mortise.dev/decision"
 BINDS = {"bindVerb": "bind"}
 
 
@@ -19,8 +20,7 @@ def check(condition, text):
 
 
 def dgx_nodes(env, name, count, gpus=8):
-    rows = [{"sn": f"{name}-{i:02d}", "cpu_milli": 96000, "memory_mib": 786432, "gpu": gpus,
-             "model": "NVIDIA-A100-SXM4-40GB"} for i in range(count)]
+    rows = [objects.a100(f"{name}-{i:02d}", gpus) for i in range(count)]
     return objects.write_cluster(os.path.join(env.plane.dir, f"{name}.csv"), rows)
 
 
@@ -39,6 +39,16 @@ def held_devices(stage):
     return held
 
 
+def wait_used(stage, gpus, timeout=20):
+    """Until the extender counts so many GPUs in use."""
+    def used():
+        return stage.metric("mortise_cluster_gpus_used")
+    try:
+        wait_for(f"the extender to count {gpus} GPUs in use", lambda: used() == gpus, timeout)
+    except E2EError as error:
+        raise E2EError(f"{error}; it counts {used():g}") from error
+
+
 def check_books(stage, timeout=20):
     """No device twice, and as many free GPUs as the extender says; returns how many are in use."""
     held = held_devices(stage)
@@ -46,13 +56,7 @@ def check_books(stage, timeout=20):
         twice = {d: pods for d, pods in devices.items() if len(pods) > 1}
         check(not twice, f"devices of {node} that several pods hold: {twice}")
     used = sum(len(devices) for devices in held.values())
-
-    def told():
-        return stage.metric("mortise_cluster_gpus_used") == used
-    try:
-        wait_for(f"the extender to count {used} GPUs in use", told, timeout)
-    except E2EError as error:
-        raise E2EError(f"{error}; it counts {stage.metric('mortise_cluster_gpus_used'):g}") from error
+    wait_used(stage, used, timeout)
     return used
 
 
@@ -61,10 +65,18 @@ def check_devices(stage, timeout=20):
     used = check_books(stage, timeout)
     held = held_devices(stage)
     for row in objects.read_cluster(stage.cluster):
-        free = json.loads(stage.admin(f"/v1/nodes/{row['sn']}"))["free_milli_gpu_by_device"]
+        free = stage.told_of(row["sn"])["free_milli_gpu_by_device"]
         taken = sorted(str(i) for i, left in enumerate(free) if left == 0)
         check(taken == sorted(held[row["sn"]]), f"{row['sn']}: the extender has {taken} taken, the pods {sorted(held[row['sn']])}")
     return used
+
+
+def settled(stage):
+    """The pods, once each is bound or kube-scheduler has said why not; else None."""
+    pods = stage.api.get(PODS)["items"]
+    done = all(p["spec"].get("nodeName") or any(c["type"] == "PodScheduled" for c in p.get("status", {}).get("conditions", []))
+               for p in pods)
+    return pods if done else None
 
 
 def bound_pods(stage):

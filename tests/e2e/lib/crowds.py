@@ -12,10 +12,6 @@ from lib.stage import PODS, Stage
 CROWD = 50
 
 
-def row(name, gpus):
-    return {"sn": name, "cpu_milli": 96000, "memory_mib": 786432, "gpu": gpus, "model": "NVIDIA-A100-SXM4-40GB" if gpus else ""}
-
-
 def refusal(pod):
     """What kube-scheduler says about a pod that waits; None while it has said nothing."""
     for condition in pod.get("status", {}).get("conditions", []):
@@ -26,7 +22,7 @@ def refusal(pod):
 
 def last_gpu(env):
     """50 pods at once for one free GPU: one is bound, and 49 wait with a reason."""
-    cluster = objects.write_cluster(os.path.join(env.plane.dir, "last.csv"), [row("last", 8)])
+    cluster = objects.write_cluster(os.path.join(env.plane.dir, "last.csv"), [objects.a100("last", 8)])
     with Stage(env, cluster, live=True, extender_entry=BINDS) as stage:
         stage.create(objects.pod("seven", 7))
         stage.wait_bound("seven")
@@ -46,7 +42,7 @@ def last_gpu(env):
 
 def crowd_at_bind(env):
     """50 pods bound at once to the one free GPU, straight at the extender: one bind succeeds."""
-    cluster = objects.write_cluster(os.path.join(env.plane.dir, "bind.csv"), [row("bind-gpu", 1), row("bind-cpu", 0)])
+    cluster = objects.write_cluster(os.path.join(env.plane.dir, "bind.csv"), [objects.a100("bind-gpu", 1), objects.a100("bind-cpu", 0)])
     with Stage(env, cluster, live=True, extender_entry=BINDS) as stage:
         uids = {}
         for i in range(CROWD):
@@ -99,11 +95,11 @@ def full_node(node):
 def full_nodes(env):
     """nodeCacheCapable: false: 5,000 whole Node objects, 60 MB, are answered in time and in bounded memory."""
     known = 5000 if env.long else 200
-    rows = [row("tight", 2)] + [row(f"wide-{i:04d}", 8) for i in range(1, known)]
+    rows = [objects.a100("tight", 2)] + [objects.a100(f"wide-{i:04d}", 8) for i in range(1, known)]
     cluster = objects.write_cluster(os.path.join(env.plane.dir, "full.csv"), rows)
     entry = {**BINDS, "nodeCacheCapable": False}
     with Stage(env, cluster, live=True, extender_entry=entry, extender_args=("--policy", "best-fit")) as stage:
-        rows += [row(f"wide-{i:04d}", 8) for i in range(known, 5000)]
+        rows += [objects.a100(f"wide-{i:04d}", 8) for i in range(known, 5000)]
         nodes = [full_node(objects.node(r)) for r in rows]
         nodes = nodes[2500:] + nodes[:2500]
         pod = objects.pod("large", 2)

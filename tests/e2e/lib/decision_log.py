@@ -2,10 +2,8 @@
 
 import json
 
+from lib.books import ASSIGNED, DECISION
 from lib.procs import E2EError
-
-STAMP = "mortise.dev/decision"
-ASSIGNED = "mortise.dev/assigned-devices"
 
 
 def _version(event):
@@ -27,14 +25,14 @@ class _Pods:
             pod, uid = event["object"], event["object"]["metadata"]["uid"]
             if pod["spec"].get("nodeName") and uid not in bound:
                 bound.add(uid)
-                stamped = STAMP in pod["metadata"].get("annotations", {})
+                stamped = DECISION in pod["metadata"].get("annotations", {})
                 (self.decided if stamped else self.others).append((_version(event), pod))
             if uid in bound and uid not in self.ended and _ended(event):
                 self.ended[uid] = _version(event)
 
 
 def _stamp(pod):
-    stamp = json.loads(pod["metadata"]["annotations"][STAMP])
+    stamp = json.loads(pod["metadata"]["annotations"][DECISION])
     return int(stamp["pods"]), int(stamp["nodes"]), stamp["order"]
 
 

@@ -6,7 +6,7 @@ import os
 
 from lib import objects, shipped
 from lib.api import Api, ApiError
-from lib.books import ASSIGNED, check, dgx_nodes
+from lib.books import ASSIGNED, DECISION, check, dgx_nodes, wait_used
 from lib.procs import E2EError, wait_for
 from lib.shipped import EXTENDER, KUBE, SCHEDULER, SYSTEM, yaml
 from lib.stage import PODS, Stage
@@ -14,7 +14,6 @@ from lib.stage import PODS, Stage
 ADMISSION = os.path.join(KUBE, "admission")
 FORMS = [os.path.join(KUBE, "base"), os.path.join(KUBE, "overlays", "static-pod-scheduler")]
 GANG_SLOT = "mortise.dev/gang-slot"
-DECISION = "mortise.dev/decision"
 
 
 # manifests
@@ -100,7 +99,7 @@ class Shipped(Stage):
         check(spec["serviceAccountName"] == SCHEDULER, f"the pod runs under {spec['serviceAccountName']}")
         self.container = next(c for c in spec["containers"] if c["name"] == "mortise-extender")
 
-    def _extender_argv(self, port, admin_port):
+    def _extender_argv(self, port, admin_port, kubeconfig=None):
         moved = {"--listen": f"127.0.0.1:{port}", "--admin": f"127.0.0.1:{admin_port}"}
         arguments = []
         for argument in self.container["args"]:
@@ -108,7 +107,7 @@ class Shipped(Stage):
             if value.startswith("/etc/mortise/"):
                 value = self.env.certificates.path(os.path.basename(value))
             arguments += [flag, moved.get(flag, value)]
-        return [self.env.extender_binary, "--kubeconfig", self.env.scheduler_kubeconfig, *arguments]
+        return [self.env.extender_binary, "--kubeconfig", kubeconfig or self.env.scheduler_kubeconfig, *arguments]
 
     def scheduler_config(self):
         return shipped.placed_scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{self.recorder.port}",
@@ -151,19 +150,11 @@ def other_schedulers(env):
         passed = stage.recorder.exchanges("filter", uid)[-1].answer["NodeNames"]
         check(sorted(passed) == ["other-00", "other-01"], f"a pod of another scheduler passes on {passed} only")
         check(ASSIGNED not in stage.pod("theirs")["metadata"].get("annotations", {}), "it was told its devices")
-        expect_used(stage, 3)
+        wait_used(stage, 3)
         return f"bound to {node} without devices, and counted"
 
 
 # forged-annotations
-
-def gpus_used(stage):
-    return next(float(line.split()[-1]) for line in stage.metrics().splitlines() if line.startswith("mortise_cluster_gpus_used "))
-
-
-def expect_used(stage, gpus):
-    wait_for(f"the extender to count {gpus} GPUs in use", lambda: gpus_used(stage) == gpus, 20)
-
 
 def with_annotation(pod, key, value):
     pod["metadata"]["annotations"] = {key: value}
@@ -177,18 +168,18 @@ def check_unprotected(stage, node):
     stage.wait_bound("pending")
     told = json.loads(stage.pod("pending")["metadata"]["annotations"][ASSIGNED])
     check(len(told["main"]) == 1, f"a pod of one GPU was bound with {told}")
-    expect_used(stage, 1)
+    wait_used(stage, 1)
     for name, value in (("greedy", everything), ("odd", "not JSON"), ("elsewhere", '{"main":["71"]}')):
         bound = with_annotation(objects.pod(name, 1), ASSIGNED, value)
         bound["spec"]["nodeName"] = node
         stage.create(bound)
     # Four pods of one GPU each hold four; the other four are there to be had.
-    expect_used(stage, 4)
+    wait_used(stage, 4)
     stage.create(objects.pod("rest", 4))
     stage.wait_bound("rest")
-    expect_used(stage, 8)
+    wait_used(stage, 8)
     stage.api.delete(PODS)
-    expect_used(stage, 0)
+    wait_used(stage, 0)
 
 
 def refusal(what, call):

@@ -4,9 +4,9 @@ import os
 import time
 
 from lib import objects
-from lib.books import BINDS, check, check_books, dgx_nodes
+from lib.books import BINDS, bound_pods, check, check_books, dgx_nodes, settled
 from lib.procs import free_ports, wait_for
-from lib.shipped import EXTENDER, SYSTEM
+from lib.shipped import LEASE
 from lib.stage import PODS, Stage
 
 
@@ -18,29 +18,21 @@ def live_binding(env):
             stage.create(objects.pod(f"p{i:02d}", gpus))
         for i in range(6):
             stage.create(objects.pod(f"cpu{i}"))
-
-        def settled():
-            pods = stage.api.get(PODS)["items"]
-            return all(p["spec"].get("nodeName") or any(c["type"] == "PodScheduled" for c in
-                       p.get("status", {}).get("conditions", [])) for p in pods)
-        wait_for("every pod to be bound or refused", settled, 60)
+        wait_for("every pod to be bound or refused", lambda: settled(stage), 60)
         before = check_books(stage)
         check(before > 24, f"only {before} of 32 GPUs are in use")
-        bound = [p["metadata"]["name"] for p in stage.api.get(PODS)["items"] if p["spec"].get("nodeName")]
-        for name in bound[:6]:
+        bound = bound_pods(stage)
+        for name in sorted(name for name in bound if name.startswith("p"))[:6]:
             stage.api.delete(f"{PODS}/{name}")
-        time.sleep(1)
+        wait_for("a pod that was refused to be bound", lambda: bound_pods(stage) - bound, 30)
         after = check_books(stage)
-        return f"{len(bound)} pods bound, {before} of 32 GPUs; {after} after six were deleted"
+        return f"{len(bound)} pods bound, {before} of 32 GPUs; {after} after six that hold GPUs were deleted"
 
 
 def refused_by_kubelet(env):
     """A node whose Topology Manager would refuse the pod never gets it."""
-    row = {"sn": "tm", "cpu_milli": 78000, "memory_mib": 400000, "gpu": 8, "model": "Tesla-V100-SXM2-32GB"}
-    cluster = objects.write_cluster(os.path.join(env.plane.dir, "tm.csv"), [row])
-    metadata = {"labels": {"nvidia.com/gpu.machine": "NVIDIA-DGX-1-with-V100", "nvidia.com/gpu.count": "8"},
-                "annotations": {"mortise.dev/kubelet": "policy=single-numa-node,scope=pod"}}
-    with Stage(env, cluster, live=True, node_metadata=metadata, extender_entry=BINDS) as stage:
+    cluster = objects.write_cluster(os.path.join(env.plane.dir, "tm.csv"), [objects.v100("tm")])
+    with Stage(env, cluster, live=True, node_metadata=objects.ALIGNED, extender_entry=BINDS) as stage:
         for i in range(2):
             stage.create(objects.pod(f"three-{i}", 3))
             stage.wait_bound(f"three-{i}")
@@ -56,8 +48,7 @@ def refused_by_kubelet(env):
 
 def one_leader(env):
     """Of two replicas one answers; when it is killed the other does, and not before the lease has run out."""
-    lease = ("--lease", f"{SYSTEM}/{EXTENDER}")
-    with Stage(env, dgx_nodes(env, "lead", 2), live=True, extender_args=lease, extender_entry=BINDS) as stage:
+    with Stage(env, dgx_nodes(env, "lead", 2), live=True, extender_args=LEASE, extender_entry=BINDS) as stage:
         stage.create(objects.pod("first", 2))
         stage.wait_bound("first")
         ports = free_ports(2)

@@ -16,10 +16,6 @@ CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 ZONE = "topology.kubernetes.io/zone"
 
 
-def row(name, gpus):
-    return {"sn": name, "cpu_milli": 96000, "memory_mib": 786432, "gpu": gpus, "model": "NVIDIA-A100-SXM4-40GB"}
-
-
 class Refuser:
     """An extender that refuses one node, the first that it is asked about."""
 
@@ -67,7 +63,7 @@ class Refuser:
 def refused_by_another(env):
     """Another extender refuses our node again and again: it is set aside, and the pod lands on the next best."""
     # Best fit: "a" is full with the pod, "b" has two GPUs left, "c" six.
-    cluster = objects.write_cluster(os.path.join(env.plane.dir, "refuser.csv"), [row("c", 8), row("b", 4), row("a", 2)])
+    cluster = objects.write_cluster(os.path.join(env.plane.dir, "refuser.csv"), [objects.a100("c", 8), objects.a100("b", 4), objects.a100("a", 2)])
     refuser = Refuser()
     try:
         with Stage(env, cluster, live=True, extender_entry=BINDS, extender_args=("--policy", "best-fit"),
@@ -136,7 +132,7 @@ def claimed_by(stage, volume_name):
 def volumes(env):
     """A pod lands where its volume is; one whose volume is never ready holds GPUs no longer than it waits."""
     # By best fit both pods would go to zone a.
-    cluster = objects.write_cluster(os.path.join(env.plane.dir, "zones.csv"), [row("in-a", 2), row("in-b", 8)])
+    cluster = objects.write_cluster(os.path.join(env.plane.dir, "zones.csv"), [objects.a100("in-a", 2), objects.a100("in-b", 8)])
     with Stage(env, cluster, live=True, extender_entry=BINDS, extender_args=("--policy", "best-fit")) as stage:
         for zone in "ab":
             stage.api.patch(f"{NODES}/in-{zone}", {"metadata": {"labels": {ZONE: zone}}})

@@ -6,6 +6,19 @@ from lib.procs import E2EError
 
 GPU = "nvidia.com/gpu"
 COLUMNS = ["sn", "cpu_milli", "memory_mib", "gpu", "model"]
+# Of a node that v100() describes: two NUMA nodes of four GPUs, and kubelet gives a pod those of one of them only.
+ALIGNED = {"labels": {"nvidia.com/gpu.machine": "NVIDIA-DGX-1-with-V100", "nvidia.com/gpu.count": "8"},
+           "annotations": {"mortise.dev/kubelet": "policy=single-numa-node,scope=pod"}}
+
+
+def a100(name, gpus=8):
+    """The row of a machine of which nothing but the count of GPUs matters."""
+    return {"sn": name, "cpu_milli": 96000, "memory_mib": 786432, "gpu": gpus, "model": "NVIDIA-A100-SXM4-40GB" if gpus else ""}
+
+
+def v100(name):
+    """The row of a machine of eight GPUs."""
+    return {"sn": name, "cpu_milli": 78000, "memory_mib": 400000, "gpu": 8, "model": "Tesla-V100-SXM2-32GB"}
 
 
 def read_cluster(path):

@@ -13,10 +13,7 @@ from lib.stage import PODS, Stage
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REPORTS = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
-# Two NUMA nodes of four GPUs.
-ROW = {"sn": "seen", "cpu_milli": 78000, "memory_mib": 400000, "gpu": 8, "model": "Tesla-V100-SXM2-32GB"}
-METADATA = {"labels": {"nvidia.com/gpu.machine": "NVIDIA-DGX-1-with-V100", "nvidia.com/gpu.count": "8"},
-            "annotations": {"mortise.dev/kubelet": "policy=single-numa-node,scope=pod"}}
+ROW = objects.v100("seen")
 
 
 def report_type():
@@ -80,7 +77,7 @@ def other_devices_than_predicted(env):
     """What a node's agent reports wins over what was foreseen, and tells a restarted extender what pods hold."""
     cluster = objects.write_cluster(os.path.join(env.plane.dir, "seen.csv"), [ROW])
     mismatches = 'mortise_prediction_mismatch_total{source="nrt"}'
-    with ReportType(env.plane.api), Stage(env, cluster, live=True, node_metadata=METADATA, extender_entry=BINDS) as stage:
+    with ReportType(env.plane.api), Stage(env, cluster, live=True, node_metadata=objects.ALIGNED, extender_entry=BINDS) as stage:
         stage.api.post(REPORTS, report((4, 4)))
         wait_for("the extender to have the report",
                  lambda: 'mortise_watch_events_total{resource="topology reports"} 1' in stage.metrics())
@@ -155,7 +152,7 @@ def devices_seen_by_dcgm(env):
     """DCGM series tell a restarted extender the devices of a pod."""
     cluster = objects.write_cluster(os.path.join(env.plane.dir, "dcgm.csv"), [ROW])
     with FakePrometheus([("three", gpu) for gpu in (4, 5, 7)]) as prometheus:
-        with Stage(env, cluster, live=True, node_metadata=METADATA, extender_entry=BINDS,
+        with Stage(env, cluster, live=True, node_metadata=objects.ALIGNED, extender_entry=BINDS,
                    extender_args=["--dcgm-query-url", prometheus.url]) as stage:
             run_pod(stage, 3, "three", seconds_ago=60)
             stage.kill_extender()  # a new one asks at once

@@ -7,21 +7,15 @@ import subprocess
 
 from lib import decision_log, objects
 from lib.bed import find_binary
-from lib.books import check, check_books
+from lib.books import BINDS, check, check_books, settled
 from lib.procs import wait_for
 from lib.stage import NODES, PODS, Stage
 
 POLICY = "fgd:tie=best-fit"  # the extender's default
-BINDS = {"bindVerb": "bind"}
-DGX = {"labels": {"nvidia.com/gpu.machine": "NVIDIA-DGX-1-with-V100", "nvidia.com/gpu.count": "8"},
-       "annotations": {"mortise.dev/kubelet": "policy=single-numa-node,scope=pod"}}
 
 
 def _nodes(env):
-    rows = [{"sn": f"a100-{i:02d}", "cpu_milli": 96000, "memory_mib": 786432, "gpu": 8, "model": "NVIDIA-A100-SXM4-40GB"}
-            for i in range(40)]
-    rows += [{"sn": f"v100-{i:02d}", "cpu_milli": 78000, "memory_mib": 400000, "gpu": 8, "model": "Tesla-V100-SXM2-32GB"}
-             for i in range(8)]
+    rows = [objects.a100(f"a100-{i:02d}") for i in range(40)] + [objects.v100(f"v100-{i:02d}") for i in range(8)]
     rows += [{"sn": f"t4-{i:02d}", "cpu_milli": 64000, "memory_mib": 262144, "gpu": 4, "model": "Tesla-T4"} for i in range(16)]
     return objects.write_cluster(os.path.join(env.plane.dir, "parity.csv"), rows)
 
@@ -35,17 +29,9 @@ def _pods(draw):
             for i, gpus in enumerate(sizes)]
 
 
-def _settled(stage):
-    """Every pod is bound, or kube-scheduler said why not; the pods."""
-    pods = stage.api.get(PODS)["items"]
-    done = all(p["spec"].get("nodeName") or any(c["type"] == "PodScheduled" for c in p.get("status", {}).get("conditions", []))
-               for p in pods)
-    return pods if done else None
-
-
 def _quiet(stage):
     """Settled, and nothing more is bound for as long as kube-scheduler may let a pod wait."""
-    wait_for("every pod to be bound or refused", lambda: _settled(stage), 90)
+    wait_for("every pod to be bound or refused", lambda: settled(stage), 90)
     seen = {"bound": -1, "rounds": 0}
 
     def still():
@@ -105,7 +91,7 @@ def parity(env):
     before = env.plane.api.get(PODS)["metadata"]["resourceVersion"]
     with Stage(env, _nodes(env), live=True, extender_entry=BINDS) as stage:
         for i in range(8):  # kubelet chooses there, on NUMA nodes
-            stage.api.patch(f"{NODES}/v100-{i:02d}", {"metadata": DGX})
+            stage.api.patch(f"{NODES}/v100-{i:02d}", {"metadata": objects.ALIGNED})
         refused, bound = _run(stage, draw)
         check(refused >= 30, f"only {refused} pods did not fit at first")
         check_books(stage)

@@ -5,10 +5,9 @@ import time
 from lib import objects
 from lib.books import BINDS, check, dgx_nodes
 from lib.procs import free_ports, wait_for
-from lib.shipped import EXTENDER, SYSTEM
+from lib.shipped import LEASE
 from lib.stage import Stage
 
-LEASE = ("--lease", f"{SYSTEM}/{EXTENDER}")
 # A step of the one that asks, one of the holder and one more of the first, 2 s each, and kube-scheduler's back-off between
 # attempts, 1, 2, 4 and 8 s.
 FOLLOWS_WITHIN_S = 15

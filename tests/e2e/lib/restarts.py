@@ -10,10 +10,9 @@ from lib.books import (ASSIGNED, BINDS, Creator, bound_pods, check, check_device
                        wait_all_bound)
 from lib.fault_proxy import FaultProxy
 from lib.procs import free_ports, wait_for
-from lib.shipped import EXTENDER, SYSTEM
+from lib.shipped import LEASE
 from lib.stage import PODS, Stage
 
-LEASE = f"{SYSTEM}/{EXTENDER}"
 LEASE_S = 15
 
 
@@ -56,7 +55,7 @@ def stopped_leader(env):
     binds nothing more, not even what it was about to send."""
     entry = {**BINDS, "httpTimeout": "5s"}
     with FaultProxy(env) as proxy, Stage(env, dgx_nodes(env, "stopped", 30), live=True, extender_entry=entry,
-                                         extender_args=("--lease", LEASE), kubeconfig=proxy.kubeconfig(env)) as stage:
+                                         extender_args=LEASE, kubeconfig=proxy.kubeconfig(env)) as stage:
         first, first_admin = stage.extender.popen, stage.admin_port
         port, admin_port = free_ports(2)
         second = stage.spawn_replica(port, admin_port, env.extender_kubeconfig)

@@ -129,15 +129,12 @@ PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 def preemption_frees_what_is_needed(env):
     """The victims are those without which kubelet admits the pod, and no others."""
-    # Two NUMA nodes of four GPUs, which kubelet fills one after the other; each holds one pod of low priority and three of
+    # Two NUMA nodes, which kubelet fills one after the other; each holds one pod of low priority and three of
     # middle priority. Two GPUs by count are those of the two low ones, which are not on one NUMA node.
-    row = {"sn": "dgx", "cpu_milli": 78000, "memory_mib": 400000, "gpu": 8, "model": "Tesla-V100-SXM2-32GB"}
-    cluster = objects.write_cluster(os.path.join(env.plane.dir, "dgx.csv"), [row])
-    metadata = {"labels": {"nvidia.com/gpu.machine": "NVIDIA-DGX-1-with-V100", "nvidia.com/gpu.count": "8"},
-                "annotations": {"mortise.dev/kubelet": "policy=single-numa-node,scope=pod"}}
+    cluster = objects.write_cluster(os.path.join(env.plane.dir, "dgx.csv"), [objects.v100("dgx")])
     for name, value in (("low", 10), ("middle", 20), ("high", 1000)):
         env.plane.api.post(PRIORITIES, objects.priority_class(name, value))
-    with Stage(env, cluster, live=True, node_metadata=metadata,
+    with Stage(env, cluster, live=True, node_metadata=objects.ALIGNED,
                extender_entry={"bindVerb": "bind", "preemptVerb": "preempt"}) as stage:
         names = {}
         for numa in (0, 1):
@@ -162,7 +159,6 @@ def preemption_frees_what_is_needed(env):
         for name in set(names.values()) - set(victims):
             check(stage.pod(name)["spec"].get("nodeName") == node, f"pod {name} is not in its place any more")
         return f"{' and '.join(proposed)} proposed, {' and '.join(victims)} evicted"
-
 
 
 SCENARIOS = {

@@ -17,6 +17,7 @@ SCHEDULER_CONFIG = os.path.join(KUBE, "base", "scheduler-config.yaml")
 SYSTEM = "mortise-system"
 EXTENDER = "mortise-extender"
 SCHEDULER = "mortise-scheduler"
+LEASE = ("--lease", f"{SYSTEM}/{EXTENDER}")
 
 
 def load_scheduler_config():

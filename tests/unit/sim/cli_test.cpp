@@ -87,9 +87,10 @@ constexpr const char* kCompare = "compare --cluster nodes.csv --trace pods.csv "
 TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
   const Ran ran = run("--help");
   EXPECT_EQ(ran.code, 0);
-  for (const char* verb : {"replay", "compare", "admit", "topo", "policies", "trace"})
+  for (const char* verb : {"replay", "replay-log", "compare", "admit", "topo", "policies", "trace"})
     EXPECT_THAT(ran.out, HasSubstr(verb));
-  for (const char* verb : {"replay", "compare", "admit", "topo", "policies", "trace", "trace stat", "trace synth"}) {
+  for (const char* verb :
+       {"replay", "replay-log", "compare", "admit", "topo", "policies", "trace", "trace stat", "trace synth"}) {
     const Ran help = run(std::string(verb) + " --help");
     EXPECT_EQ(help.code, 0) << verb;
     EXPECT_THAT(help.out, HasSubstr("--help")) << verb;
@@ -99,8 +100,8 @@ TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
 }
 
 TEST_F(CommandLine, BadUsageIsOneLineAndCodeTwo) {
-  expect_refused("", "no verb given; known: replay, compare, admit, topo, policies, trace");
-  expect_refused("repaly", "unknown verb 'repaly'; known: replay, compare, admit, topo, policies, trace");
+  expect_refused("", "no verb given; known: replay, replay-log, compare, admit, topo, policies, trace");
+  expect_refused("repaly", "unknown verb 'repaly'; known: replay, replay-log, compare, admit, topo, policies, trace");
   expect_refused("--frobnicate", "--frobnicate");
   expect_refused("replay", "--cluster is required; see 'mortise replay --help'");
   expect_refused(std::string(kReplay) + "--frobnicate", "--frobnicate");
@@ -385,6 +386,32 @@ TEST_F(CommandLine, PoliciesNamesThePublishedOnes) {
     EXPECT_THAT(published, testing::Contains(name));
     EXPECT_THAT(run("policies").out, HasSubstr(name));
   }
+}
+
+// One node of two GPUs, of which the lowest goes first.
+TEST_F(CommandLine, ReplayLogCountsTheDecisionsThatDiffer) {
+  const auto decided = [](const std::string& uid, const std::string& device) {
+    return R"({"decided":{"node":"n","devices":{"main":[")" + device +
+           R"("]},"pod":{"metadata":{"namespace":"default","name":")" + uid + R"(","uid":")" + uid +
+           R"("},"spec":{"containers":[{"name":"main","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}})" + "\n";
+  };
+  const std::string node =
+      R"({"node":{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"8","memory":"8Gi","pods":"9","nvidia.com/gpu":"2"},)"
+      R"("capacity":{"nvidia.com/gpu":"2"}}}})"
+      "\n";
+  write("same.jsonl", node + decided("u1", "0") + decided("u2", "1"));
+  write("other.jsonl", node + decided("u1", "1"));
+  const Ran same = run("replay-log --log same.jsonl --policy best-fit");
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(same.out, "0 of 2 decisions differ: 0 on another node, 0 with other devices, 0 not placed\n");
+  const Ran other = run("replay-log --log other.jsonl --policy best-fit --json");
+  EXPECT_EQ(other.code, 1) << other.err;
+  EXPECT_EQ(json::parse(other.out), json::parse(R"({"policy":"best-fit","seed":1,"decisions":1,"same":0,
+      "other_devices":1,"other_node":0,"not_placed":0,"differences":[{"pod":"default/u1",
+      "was":{"node":"n","devices":"1"},"now":{"node":"n","devices":"0"}}]})"));
+  expect_refused("replay-log --log empty.csv --policy no-such", "no-such");
+  expect_refused("replay-log --log missing.jsonl --policy best-fit", "missing.jsonl");
+  expect_refused("replay-log --log nodes.csv --policy best-fit", "nodes.csv:1: not JSON");
 }
 
 TEST_F(CommandLine, TraceStatCountsThePods) {

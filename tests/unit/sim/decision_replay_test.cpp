@@ -80,6 +80,23 @@ TEST_F(DecisionReplay, CordonedNodesLeftOutCandidatesAndPodsOfOthersCount) {
   EXPECT_EQ(result->same, 2) << result->differences.at(0).now_node;
 }
 
+// Two NUMA nodes of four GPUs, as is told only when b has two pods already: by then they may hold any four GPUs, two of
+// each NUMA node among them, and kubelet gives nobody three GPUs of two NUMA nodes.
+TEST_F(DecisionReplay, PodsThatCameBeforeTheTopologyOfTheirNodeMayHoldAnyDevices) {
+  const std::string later =
+      R"({"node":{"metadata":{"name":"b","uid":"b","annotations":{"mortise.dev/kubelet":"policy=single-numa-node",)"
+      R"("mortise.dev/topology":"{\"gpus\":[{\"index\":0,\"numa\":0},{\"index\":1,\"numa\":0},{\"index\":2,\"numa\":0},)"
+      R"({\"index\":3,\"numa\":0},{\"index\":4,\"numa\":1},{\"index\":5,\"numa\":1},{\"index\":6,\"numa\":1},)"
+      R"({\"index\":7,\"numa\":1}]}"}},"status":{"allocatable":{"cpu":"64","memory":"256Gi","pods":"110",)"
+      R"("nvidia.com/gpu":"8"},"capacity":{"nvidia.com/gpu":"8"}}}})"
+      "\n";
+  const auto result =
+      replay(node("b", 8) + decided("u1", 2, "b", "\"0\",\"1\"") + decided("u2", 2, "b", "\"2\",\"3\"") + later +
+             node("c", 8) + decided("u3", 3, "c", "\"0\",\"1\",\"2\""));
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->same, 3) << result->differences.at(0).now_node;
+}
+
 TEST_F(DecisionReplay, BadLinesAreNamed) {
   const struct {
     std::string log;
