@@ -96,6 +96,7 @@ TEST_F(ClusterViewTest, WhatIsBelievedOfAKubeletIsTold) {
   placement::TopologySpec topology;
   topology.kubelet.policy = topology::TopologyPolicy::kRestricted;
   topology.kubelet.scope = topology::TopologyScope::kPod;
+  topology.policy_assumed = true;
   placement::NodeTopologyTable table;
   placement::NodeSpec spec{"numa", 64'000, 128 * 1024 * kMiB, 110, 8, "A100"};
   spec.topology = *table.intern(topology::read_synthetic("numa:2 cpu:16 memory:64Gi gpu:4", "test")->machine, topology);
@@ -110,6 +111,8 @@ TEST_F(ClusterViewTest, WhatIsBelievedOfAKubeletIsTold) {
   const json found = parsed(view_.node("numa"));
   EXPECT_EQ(found["kubelet"]["topology_policy"], "restricted");
   EXPECT_EQ(found["kubelet"]["scope"], "pod");
+  EXPECT_EQ(found["kubelet"]["policy_assumed"], true);
+  EXPECT_EQ(parsed(view_.cluster())["nodes_topology_unknown"], 4);  // three without any topology, and this one
   EXPECT_GT(found["states_believed"]["count"], 1);
 }
 

@@ -11,6 +11,19 @@ TEST(Notes, OneReasonMakesOneLine) {
   EXPECT_EQ(notes.lines(), std::vector<std::string>{"pods left out: 3 (first: \"a\")"});
 }
 
+TEST(Notes, NewsAreWhatWasNotSaidOfThatSubjectBefore) {
+  Notes notes;
+  notes.add("a line");
+  notes.add_one_of("nodes closed", "a");
+  notes.add_one_of("nodes closed", "b");
+  EXPECT_EQ(notes.take_news(), (std::vector<std::string>{"a line", "nodes closed: 2 (first: \"a\")"}));
+  notes.add_one_of("nodes closed", "b");
+  EXPECT_EQ(notes.take_news(), std::vector<std::string>{});
+  notes.add_one_of("nodes closed", "c");
+  EXPECT_EQ(notes.take_news(), std::vector<std::string>{"nodes closed: 1 (first: \"c\")"});
+  EXPECT_EQ(notes.lines().back(), "nodes closed: 4 (first: \"a\")");
+}
+
 TEST(Notes, StrangersTextsDoNotFillTheMemory) {
   Notes notes;
   for (std::size_t i = 0; i < 3 * Notes::kMaxNotes; ++i) notes.add_one_of("reason " + std::to_string(i), "p");
