@@ -106,6 +106,20 @@ TEST(Reservation, ABindThatFailsGivesThePlaceBack) {
   EXPECT_EQ(cluster.free_gpus("big-a"), 8);
 }
 
+// The extender was started anew, or another one led, when filter was asked.
+TEST(Reservation, APodThatOnlyTheApiServerTellsOfIsBound) {
+  TestCluster cluster("first-fit", kHeld);
+  const placement::PodRequest pod = ask("u1", 8, {}).pod;
+  Handlers handlers(cluster.engine(), cluster.bookings(), cluster.clock(), kHeld,
+                    [&](std::string_view uid) { return uid == pod.uid ? &pod : nullptr; });
+  const Handlers::BindStart start = handlers.start_bind(to("u1", "big-a"));
+  EXPECT_EQ(start.error, "");
+  EXPECT_EQ(start.devices.size(), 8);
+  handlers.finish_bind(start, "big-a", BindResult::State::kBound);
+  EXPECT_EQ(cluster.free_gpus("big-a"), 0);
+  EXPECT_THAT(handlers.start_bind(to("u2", "big-b")).error, HasSubstr("is not known"));
+}
+
 TEST(Reservation, APodThatEndsBeforeItsBindingIsAnsweredKeepsNothing) {
   TestCluster cluster("first-fit", kHeld);
   EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));

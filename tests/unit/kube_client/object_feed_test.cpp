@@ -14,16 +14,16 @@ namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 class PodFeed final : public TypedFeed<Pod> {
  public:
   PodFeed() : TypedFeed(decode_pod) {}
 
-  void on_replace(std::vector<Pod> objects, const std::string&) override {
+  void on_list_started() override { told.push_back("list"); }
+  void on_replace(std::vector<Pod> objects, const std::string& version) override {
     std::string names;
     for (const Pod& pod : objects) names += " " + pod.name;
-    told.push_back("replace" + names);
+    told.push_back("replace" + names + " of " + version);
   }
   void on_upsert(Pod object) override { told.push_back("upsert " + object.name); }
   void on_delete(const ObjectName& name) override { told.push_back("delete " + name.name); }
@@ -52,9 +52,9 @@ TEST(TypedFeed, AListIsToldOnceItIsComplete) {
   feed.list_started();  // the first was given up
   feed.listed(name_of("b"), pod("b"));
   feed.listed(name_of("c"), pod("c"));
-  EXPECT_THAT(feed.told, IsEmpty());
+  EXPECT_THAT(feed.told, ElementsAre("list", "list"));
   feed.list_completed("7");
-  EXPECT_THAT(feed.told, ElementsAre("replace b c", "at 7"));
+  EXPECT_THAT(feed.told, ElementsAre("list", "list", "replace b c of 7", "at 7"));
 }
 
 TEST(TypedFeed, AnObjectThatCannotBeDecodedIsToldByNameAndCostsNoOther) {
@@ -66,7 +66,7 @@ TEST(TypedFeed, AnObjectThatCannotBeDecodedIsToldByNameAndCostsNoOther) {
   feed.changed(name_of("b"), kBad);
   feed.deleted(name_of("b"), kBad);
   const std::string why = "spec.priority must be a whole number of at most 32 bits, not of type string";
-  EXPECT_THAT(feed.told, ElementsAre("bad a: " + why, "replace b", "at 7", "bad b: " + why, "delete b"));
+  EXPECT_THAT(feed.told, ElementsAre("list", "bad a: " + why, "replace b of 7", "at 7", "bad b: " + why, "delete b"));
 }
 
 TEST(TypedFeed, EventsAreTold) {
