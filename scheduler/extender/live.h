@@ -67,7 +67,9 @@ class Live {
     if (leadership_) leadership_->asked();
   }
 
-  /// Ends watches and Bindings on their way.
+  /// Ends Bindings on their way. Any thread may call it.
+  void stop_binding() { stop_.request_stop(); }
+  /// Ends that and everything else, and gives the lease back.
   void stop();
 
  private:

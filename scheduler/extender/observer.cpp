@@ -31,6 +31,7 @@ std::optional<std::map<int, int>> gpus_in_use(const NodeTopologyReport& report, 
     for (const topology::ZoneResource& resource : zone.resources) {
       if (resource.name != topology::kNrtGpuResource || resource.capacity == 0) continue;
       if (!resource.has_available || resource.available > resource.allocatable) return std::nullopt;
+      if (resource.allocatable > resource.capacity) return std::nullopt;
       in_use[zone.numa] += static_cast<int>(resource.allocatable - resource.available);
       capacity[zone.numa] += static_cast<int>(resource.capacity);
     }
