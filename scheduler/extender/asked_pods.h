@@ -23,6 +23,7 @@ class AskedPod {
   bool ours = true;                       ///< false: the pod of a scheduler that we do not decide for
   std::string group;                      ///< its native pod group; empty: none
   std::optional<placement::Placed> plan;  ///< the node a decisive answer named
+  std::string planned_node;               ///< its name: the id of a node that left may be another's by now
   kube::DecisionStamp decided;            ///< of `plan`
   int asks = 0;                           ///< how often `plan` was the answer
   std::optional<NodeId> fitting;          ///< a node that the last answer could give

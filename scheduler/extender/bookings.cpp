@@ -112,7 +112,8 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
     Booking& booking = found->second;
     const DeviceSet& held = cluster_.allocation(*booking.allocation)->devices;
     const bool as_thought = devices.empty() || devices == held || !honours_devices(node);
-    if (as_thought) {
+    const bool same_gpus = booking.request.gpus == pod.gpus && booking.request.gpu_milli == pod.gpu_milli;
+    if (as_thought && same_gpus) {
       if (!devices.empty()) {
         booking.told = devices;
       } else if (booking.stage != Stage::kBound) {
@@ -120,15 +121,64 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
       }
       if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, pod.uid});
       booking.stage = Stage::kBound;
+      resize(booking, pod);
       return;
     }
   }
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
   Booking& booking = put(pod, node, Stage::kBound);
   booking.told = devices;
+  if (!devices.empty() && honours_devices(node)) free_devices(node, devices);
   take_place(booking);
+  make_way(pod.uid);
   note_told(booking, has_place);
   if (!before.empty()) complete_short_ones(before);
+}
+
+/// Drops what is reserved of these devices: a pod that is bound has them.
+void Bookings::free_devices(std::string_view node, const DeviceSet& devices) {
+  for (const std::string& uid : reserved_on(node)) {
+    const Booking& booking = by_uid_.find(uid)->second;
+    if (!booking.allocation) continue;
+    bool meets = false;
+    cluster_.allocation(*booking.allocation)->devices.for_each([&](int d) { meets = meets || devices.contains(d); });
+    if (meets) forget(uid);
+  }
+}
+
+/// A pod that is bound and found too few devices free gets those that are only reserved, the latest reserved first:
+/// whose place that was looks for another at bind.
+void Bookings::make_way(const std::string& uid) {
+  const Booking& booking = by_uid_.find(uid)->second;
+  std::vector<std::string> reserved = reserved_on(booking.node);
+  while (booking.is_short(cluster_) && !reserved.empty()) {
+    drop_reservation(reserved.back());  // which completes those that are short
+    reserved.pop_back();
+  }
+}
+
+/// By the time at which they end.
+std::vector<std::string> Bookings::reserved_on(std::string_view node) const {
+  std::vector<std::pair<Nanoseconds, std::string>> found;
+  for_each_on(node, [&](const std::string& uid, const Booking& booking) {
+    if (booking.stage == Stage::kReserved) found.emplace_back(booking.expires, uid);
+  });
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> uids;
+  for (auto& [expires, uid] : found) uids.push_back(std::move(uid));
+  return uids;
+}
+
+/// CPU and memory of a running pod may be changed in place; its devices stay.
+void Bookings::resize(Booking& booking, const PodRequest& pod) {
+  booking.request = pod;
+  const placement::Allocation held = *cluster_.allocation(*booking.allocation);
+  const ShapeId shape = cluster_.intern(pod);
+  if (shape == held.shape) return;
+  give_back(booking);
+  const bool exact = held.knowledge == Knowledge::kExact;
+  const auto adopted = cluster_.adopt(shape, held.node, held.devices, exact ? Knowledge::kExact : Knowledge::kUnknown);
+  if (adopted) booking.allocation = *adopted;
 }
 
 /// On nodes where we choose, the annotation is what the pod holds.
@@ -215,15 +265,12 @@ void Bookings::node_added(std::string_view node) {
 }
 
 void Bookings::node_leaves(std::string_view node) {
-  const auto pods = by_node_.find(node);
   observations_.forget(node);
+  // The node may come back as another one; whoever was promised a place looks for it again at bind.
+  for (const std::string& uid : reserved_on(node)) forget(uid);
+  const auto pods = by_node_.find(node);
   if (pods == by_node_.end()) return;
-  // A copy: those whose places are only reserved leave the list. A node of that name that comes later is another one.
-  for (const std::string& uid : std::set(pods->second)) {
-    Booking& booking = by_uid_.at(uid);
-    give_back(booking);
-    if (booking.stage == Stage::kReserved) forget(uid);
-  }
+  for (const std::string& uid : pods->second) give_back(by_uid_.at(uid));
 }
 
 std::vector<std::string> Bookings::bound_uids() const {

@@ -90,8 +90,9 @@ class Bookings {
   /// It was not bound after all.
   void binding_failed(std::string_view uid);
 
-  /// The pod is on the node, whatever was thought before. A place that was reserved there becomes the pod's. `devices`
-  /// are those it was told to take, empty if none; where kubelet chooses, they are only one possibility.
+  /// The pod is on the node, whatever was thought before. A place that was reserved there becomes the pod's; places
+  /// reserved for others make way for it. `devices` are those it was told to take, empty if none; where kubelet
+  /// chooses, they are only one possibility.
   void bound(const placement::PodRequest& pod, std::string_view node, const placement::DeviceSet& devices);
   /// Since when it has been running there, counted from 1970. Nothing when it holds no place.
   void started(std::string_view uid, Nanoseconds since_1970);
@@ -108,8 +109,8 @@ class Bookings {
 
   /// Pods that were found on this node before it was known take their places.
   void node_added(std::string_view node);
-  /// Before the node leaves the cluster: its pods hold nothing until it is back or they are gone, and what is only
-  /// reserved there ends.
+  /// Before the node leaves the cluster: its pods hold nothing until it is back or they are gone, and what is reserved
+  /// there is dropped.
   void node_leaves(std::string_view node);
 
   /// Calls f(uid, booking) for the pods of a node, by UID.
@@ -133,6 +134,10 @@ class Bookings {
   void forget(std::string_view uid);
   void give_back(Booking& booking);
   void take_place(Booking& booking);
+  void resize(Booking& booking, const placement::PodRequest& pod);
+  void free_devices(std::string_view node, const placement::DeviceSet& devices);
+  void make_way(const std::string& uid);
+  std::vector<std::string> reserved_on(std::string_view node) const;
   void note_told(const Booking& booking, bool held_others);
   bool honours_devices(std::string_view node) const;
   void complete_short_ones(std::string_view node);

@@ -170,7 +170,7 @@ Reply ClusterView::explain(std::string_view ns, std::string_view pod) {
                        ": no filter for it in the last 10 minutes, or it is bound");
     }
     counts = parts_.engine.reasons(asked->request);
-    if (asked->plan) planned = parts_.cluster.node_name(asked->plan->node);
+    if (asked->plan && parts_.cluster.find_node(asked->planned_node)) planned = asked->planned_node;
   }
   constexpr auto kFits = static_cast<std::size_t>(Reason::kNone);
   ordered_json reasons = ordered_json::array();

@@ -23,11 +23,11 @@ bool Connection::wait_for_request(int stop_fd) {
     std::array<pollfd, 2> waited{{{socket_.fd(), POLLIN, 0}, {stop_fd, POLLIN, 0}}};
     int ready = 0;
     do {
-      ready = poll(waited.data(), waited.size(), kIdleSeconds * 1000);
+      ready = poll(waited.data(), waited.size(), idle_seconds_ * 1000);
     } while (ready < 0 && errno == EINTR);
     if (ready <= 0 || waited[0].revents == 0) return false;
   }
-  socket_.receive_within(kRequestSeconds);
+  socket_.receive_within(request_seconds_);
   return begin_ < end_ || fill() > 0;
 }
 

@@ -28,6 +28,9 @@ class Connection {
   /// In the clear when `tls` is null. All must outlive the connection.
   explicit Connection(Socket& socket, TlsSession* tls = nullptr);
 
+  /// From now on the client gets only so much time to begin a request, and to end it.
+  void hurry(int seconds) { idle_seconds_ = request_seconds_ = seconds; }
+
   /// False when the client is gone, has been idle for too long, or `stop_fd` is readable and the client has sent
   /// nothing yet. `stop_fd` may be -1.
   bool wait_for_request(int stop_fd);
@@ -63,6 +66,8 @@ class Connection {
   std::size_t begin_ = 0;  // of what is read ahead
   std::size_t end_ = 0;
   std::string out_;
+  int idle_seconds_ = kIdleSeconds;
+  int request_seconds_ = kRequestSeconds;
   bool close_ = false;
   bool broken_ = false;
 };

@@ -116,7 +116,16 @@ AskedPod* Handlers::remember(const PodQuestion& question) {
   memory.request = pod;
   memory.ours = is_ours(question);
   memory.group = question.group;
-  return &memory;
+  return find_memory(pod.uid);
+}
+
+/// What is remembered of the pod, without a plan for a node that has left since; null: nothing.
+AskedPod* Handlers::find_memory(std::string_view uid) {
+  AskedPod* memory = asked_pods_.find(uid, clock_.now());
+  if (memory != nullptr && memory->plan && cluster_.find_node(memory->planned_node) != memory->plan->node) {
+    memory->plan.reset();
+  }
+  return memory;
 }
 
 const Booking* Handlers::find_bound(std::string_view uid) const {
@@ -141,6 +150,7 @@ Handlers::Choice Handlers::choose(const PodRequest& pod, AskedPod* memory, Answe
   choice.placed = best_not_aside(pod, *memory, answers, best);
   if (counts) {
     memory->plan = choice.placed;
+    memory->planned_node = cluster_.node_name(choice.placed.node);
     memory->decided = stamp();
     memory->asks = 1;
   }
@@ -253,6 +263,7 @@ void Handlers::pass_member(const PodQuestion& question, AskedPod& memory, bool o
                                      [](const NodeAnswer& answer) { return answer.reason == Reason::kNone; });
   const bool certain = best != nullptr && (question.decisive || passing == 1);
   memory.plan = certain ? std::optional(*best) : std::nullopt;
+  memory.planned_node = certain ? cluster_.node_name(best->node) : std::string();
   memory.asks = 1;
   trials_.tell(question.group, {question.pod, memory.plan, clock_.now(), one_node && best == nullptr});
 }
@@ -300,7 +311,7 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   const auto* best = std::get_if<Placed>(&decision);
   if (best == nullptr) return priorities;
   if (question.decisive) {
-    AskedPod* memory = asked_pods_.find(question.pod.uid, clock_.now());
+    AskedPod* memory = find_memory(question.pod.uid);
     const NodeId chosen = choose(question.pod, memory, answers, *best, false).placed.node;
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (answers[i].node == chosen) priorities[asked.at[i]].score = kMaxPriority;
@@ -342,7 +353,7 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
     start.done = true;
     return start;
   }
-  const AskedPod* memory = asked_pods_.find(args.pod_uid, clock_.now());
+  const AskedPod* memory = find_memory(args.pod_uid);
   const PodRequest* pod = memory != nullptr ? &memory->request : waiting_ ? waiting_(args.pod_uid) : nullptr;
   if (pod == nullptr) return refuse(" is not known: no filter for it in the last 10 minutes");
   if (names_differ(*pod)) return refuse(belongs_to(*pod));
@@ -352,7 +363,8 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
   const std::string error = node ? take_place(*pod, memory, *node) : "node " + args.node + " is not known";
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
   if (!error.empty() && pod->gpus > 0) return refuse(": " + error);
-  if (const Booking* held = bookings_.find(args.pod_uid)) {
+  const Booking* held = bookings_.find(args.pod_uid);
+  if (held != nullptr && held->allocation) {
     start.devices = cluster_.allocation(*held->allocation)->devices;
     start.decided = held->decided;
   }
@@ -377,29 +389,31 @@ void Handlers::finish_bind(const BindStart& start, const std::string& node, Bind
   const bool would_be_known = start.holds_place || (waiting_ && waiting_(pod.uid) == nullptr);
   if (would_be_known && bookings_.find(pod.uid) == nullptr) return;
   bookings_.bound(pod, node, {});
-  // Until kubelet says so itself.
+  if (waiting_) return;  // kubelet says when it starts
   const Booking* booking = bookings_.find(pod.uid);
   if (booking != nullptr && !booking->started) bookings_.started(pod.uid, clock_.since_1970());
 }
 
 /// What is reserved on the node; else the plan's own devices while they are free, else the policy's choice there now.
+/// The node may have changed since: a place is taken only if the pod would be sent there now.
 std::string Handlers::take_place(const PodRequest& pod, const AskedPod* memory, NodeId node) {
   const Nanoseconds expires = clock_.now() + 1;
-  const Booking* held = bookings_.find(pod.uid);
-  if (held != nullptr && held->allocation && held->node == cluster_.node_name(node)) return {};
-  bookings_.drop_reservation(pod.uid);
-  // What a member of a group was told in a trial is decided only now.
-  const bool told = memory != nullptr && memory->group.empty();
-  const kube::DecisionStamp decided = told ? memory->decided : stamp();
-  const bool planned = memory != nullptr && memory->plan && memory->plan->node == node;
-  if (planned && bookings_.reserve(pod, *memory->plan, expires, kForeseen, decided)) return {};
-  const Decision decision = engine_.plan(pod, {&node, 1});
+  const Decision decision = bookings_.without_reservation(pod.uid, [&] { return engine_.plan(pod, {&node, 1}); });
   const auto* placed = std::get_if<Placed>(&decision);
+  const Booking* held = bookings_.find(pod.uid);
+  const bool holds_it = held != nullptr && held->allocation && held->node == cluster_.node_name(node);
+  if (placed != nullptr && holds_it && !held->is_short(cluster_)) return {};
+  bookings_.drop_reservation(pod.uid);
   if (placed == nullptr) {
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
     const Reason reason = rejected != nullptr ? rejected->main_reason : Reason::kNodeBlocked;
     return "does not fit on node " + cluster_.node_name(node) + ": " + std::string(reason_text(reason));
   }
+  // What a member of a group was told in a trial is decided only now.
+  const bool told = memory != nullptr && memory->group.empty();
+  const kube::DecisionStamp decided = told ? memory->decided : stamp();
+  const bool planned = memory != nullptr && memory->plan && memory->plan->node == node;
+  if (planned && bookings_.reserve(pod, *memory->plan, expires, kForeseen, decided)) return {};
   const Status reserved = bookings_.reserve(pod, *placed, expires, kForeseen, stamp());
   return reserved.ok() ? std::string() : reserved.message();
 }

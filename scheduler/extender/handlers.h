@@ -112,6 +112,7 @@ class Handlers {
   bool is_ours(const PodQuestion& question) const;
   Asked collect(const std::vector<AskedNode>& asked);
   AskedPod* remember(const PodQuestion& question);
+  AskedPod* find_memory(std::string_view uid);
   const Booking* find_bound(std::string_view uid) const;
   Choice choose(const placement::PodRequest& pod, AskedPod* memory, Answers answers, const placement::Placed& best,
                 bool counts);

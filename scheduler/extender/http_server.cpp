@@ -76,7 +76,7 @@ class HttpServer::Impl {
 
   Status open(const Endpoint& at) { return listener_.open(at); }
   void run(std::vector<Route> routes);
-  void stop(Nanoseconds grace) { listener_.stop(grace); }
+  void stop(Nanoseconds grace, const std::function<void()>& cut = {}) { listener_.stop(grace, cut); }
   const Listener& listener() const { return listener_; }
   Gate& gate() { return gate_; }
 
@@ -121,8 +121,8 @@ std::string HttpServer::address() const {
   return impl_->listener().address();
 }
 
-void HttpServer::stop(Nanoseconds grace) {
-  impl_->stop(grace);
+void HttpServer::stop(Nanoseconds grace, const std::function<void()>& cut) {
+  impl_->stop(grace, cut);
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start_scheduler(Service& service, const Endpoint& at,
@@ -155,6 +155,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_admin(Service& service, co
   routes.push_back({"GET", "/healthz", kPlain, [](const WebRequest&) { return Reply{200, "ok\n"}; }});
   routes.push_back({"GET", "/readyz", kPlain,
                     [readiness = options.readiness](const WebRequest& request) { return ready(readiness, request); }});
+  // Whoever holds all connections must not make kubelet end the process.
+  for (Route& route : routes) route.always = true;
   routes.push_back({"GET", "/metrics", kMetricsText, [&service, view = options.view](const WebRequest&) {
                       return view != nullptr ? view->metrics() : Reply{200, service.metrics_text()};
                     }});

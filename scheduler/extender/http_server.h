@@ -51,9 +51,9 @@ class HttpServer {
 
   /// `ADDR:PORT` as bound.
   std::string address() const;
-  /// Takes no more requests, lets those that have begun end within `grace`, closes every connection. Safe to call
-  /// twice.
-  void stop(Nanoseconds grace);
+  /// Takes no more requests, lets those that have begun end within `grace`, closes every connection. `cut` is called
+  /// after the grace, to end what requests still wait for. Safe to call twice.
+  void stop(Nanoseconds grace, const std::function<void()>& cut = {});
 
  private:
   class Impl;

@@ -19,19 +19,22 @@ bool is_identity(const std::string& text) {
   return !text.empty() && text.size() <= kMaxBytes && std::all_of(text.begin(), text.end(), printable);
 }
 
+// After a request that got no answer there is time for another step, which reads and writes.
+static_assert(2 * Leadership::kEvery + ApiLeaseStore::kTimeout < Leadership::kLeadsFor);
+
 }  // namespace
 
 Answer<Lease> ApiLeaseStore::read() {
-  return kube::read_lease(client_, ns_, name_);
+  return kube::read_lease(client_, ns_, name_, {.timeout = timeout_, .stop = {}});
 }
 Answer<Lease> ApiLeaseStore::create(const Lease& lease) {
   Lease named = lease;
   named.ns = ns_;
   named.name = name_;
-  return kube::create_lease(client_, named);
+  return kube::create_lease(client_, named, {.timeout = timeout_, .stop = {}});
 }
 Answer<Lease> ApiLeaseStore::update(const Lease& lease) {
-  return kube::update_lease(client_, lease);
+  return kube::update_lease(client_, lease, {.timeout = timeout_, .stop = {}});
 }
 
 std::string Leadership::why_not() const {

@@ -23,8 +23,11 @@ class LeaseStore {
 
 class ApiLeaseStore final : public LeaseStore {
  public:
-  ApiLeaseStore(kube::ApiClient& client, std::string ns, std::string name)
-      : client_(client), ns_(std::move(ns)), name_(std::move(name)) {}
+  /// A server that is gone without a word must not cost the lease: a holder has time to ask again on a new connection.
+  static constexpr Nanoseconds kTimeout = 3 * kSecond;
+
+  ApiLeaseStore(kube::ApiClient& client, std::string ns, std::string name, Nanoseconds timeout = kTimeout)
+      : client_(client), ns_(std::move(ns)), name_(std::move(name)), timeout_(timeout) {}
   kube::Answer<kube::Lease> read() override;
   kube::Answer<kube::Lease> create(const kube::Lease& lease) override;
   kube::Answer<kube::Lease> update(const kube::Lease& lease) override;
@@ -33,6 +36,7 @@ class ApiLeaseStore final : public LeaseStore {
   kube::ApiClient& client_;
   std::string ns_;
   std::string name_;
+  Nanoseconds timeout_;
 };
 
 /// Which of several replicas answers: the one that holds a coordination.k8s.io Lease. It leads until kLeadsFor after it

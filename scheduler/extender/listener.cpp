@@ -27,6 +27,8 @@ constexpr int kBacklog = 1024;
 constexpr int kHandshakeSeconds = 10;
 /// So many connections beyond the limit are told that there are too many; more than these are closed without a word.
 constexpr std::size_t kTurnedAwayAtOnce = 32;
+/// They send their request at once: who does not must not keep others from being told.
+constexpr int kTurnedAwaySeconds = 2;
 
 std::string bound_address(int fd, bool& loopback) {
   sockaddr_storage storage{};
@@ -171,11 +173,12 @@ void Listener::serve_socket(int fd, Admission admission) {
     if (!tls) return;
   }
   Connection connection(socket, tls.get());
+  if (admission == Admission::kTurnedAway) connection.hurry(kTurnedAwaySeconds);
   serve_(connection, admission);
   connection.finish();
 }
 
-void Listener::stop(Nanoseconds grace) {
+void Listener::stop(Nanoseconds grace, const std::function<void()>& cut) {
   if (stopping_.exchange(true)) return;
   if (stop_fd_ >= 0) eventfd_write(stop_fd_, 1);
   if (accepter_.joinable()) accepter_.join();
@@ -186,6 +189,7 @@ void Listener::stop(Nanoseconds grace) {
     for (const Worker& worker : workers_) {
       if (worker.fd >= 0) ::shutdown(worker.fd, SHUT_RDWR);
     }
+    if (cut) cut();
     worker_done_.wait(lock, [this] { return idle(); });
     join_finished();
   }

@@ -44,9 +44,9 @@ class Listener {
   Status open(const Endpoint& at);
   /// `serve` is called on the thread of a connection, whose end ends the connection. Exceptions cost the connection.
   void run(Serve serve);
-  /// Accepts no more; a request that has begun may take `grace` to be finished, then its connection is cut. Safe to
-  /// call twice.
-  void stop(Nanoseconds grace);
+  /// Accepts no more; a request that has begun may take `grace` to be finished, then its connection is cut. `cut` is
+  /// called then, to end what requests wait for: their threads are waited for. Safe to call twice.
+  void stop(Nanoseconds grace, const std::function<void()>& cut = {});
 
   /// `ADDR:PORT` as bound.
   const std::string& address() const { return address_; }

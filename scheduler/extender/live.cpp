@@ -133,7 +133,7 @@ std::vector<std::string> Live::new_troubles() {
 }
 
 void Live::stop() {
-  stop_.request_stop();
+  stop_binding();
   elects_.request_stop();
   polls_.request_stop();
   if (elects_.joinable()) elects_.join();

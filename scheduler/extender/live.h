@@ -66,7 +66,9 @@ class Live {
     if (leadership_) leadership_->asked();
   }
 
-  /// Gives up Bindings on their way, gives the lease back, and asks nobody any more.
+  /// Ends Bindings on their way. Any thread may call it.
+  void stop_binding() { stop_.request_stop(); }
+  /// Ends that and everything else, and gives the lease back.
   void stop();
 
  private:

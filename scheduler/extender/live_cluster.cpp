@@ -73,7 +73,8 @@ Calls<kube::Node> node_calls(StateFeed& feed) {
             feed.delete_node(name.name);
             feed.nodes_known_up_to(name.resource_version);
           },
-          [&](const ObjectName& name, const std::string& why) { feed.bad_object("nodes", name.name, why); }};
+          [&](const ObjectName& name, const std::string& why) { feed.bad_node(name.name, why); },
+          [&] { feed.nodes_list_starts(); }};
 }
 
 Calls<kube::Pod> pod_calls(StateFeed& feed) {
@@ -89,7 +90,7 @@ Calls<kube::Pod> pod_calls(StateFeed& feed) {
             feed.delete_pod(name.uid);
             feed.pods_known_up_to(name.resource_version);
           },
-          [&](const ObjectName& name, const std::string& why) { feed.bad_object("pods", name.key(), why); },
+          [&](const ObjectName& name, const std::string& why) { feed.bad_pod(name.uid, name.key(), why); },
           [&] { feed.pods_list_starts(); }};
 }
 
@@ -98,10 +99,7 @@ Calls<NodeTopologyReport> report_calls(StateFeed& feed) {
       [&](std::vector<NodeTopologyReport> reports, const std::string&) { feed.replace_reports(std::move(reports)); },
       [&](NodeTopologyReport report) { feed.upsert_report(std::move(report)); },
       [&](const ObjectName& name) { feed.delete_report(name.name); },
-      [&](const ObjectName& name, const std::string& why) {
-        feed.delete_report(name.name);
-        feed.bad_object("topology reports", name.name, why);
-      }};
+      [&](const ObjectName& name, const std::string& why) { feed.bad_report(name.name, why); }};
 }
 
 }  // namespace

@@ -221,7 +221,10 @@ int serve(const Options& options) {
   wait_for_stop(signals, certificates, live.get(), readiness, log);
   log.write(LogLevel::kInfo, "stopping", {});
   readiness.set_unmet(Readiness::Condition::kServing, "shutting down");
-  (*scheduler)->stop(options.shutdown_grace * kSecond);
+  (*scheduler)->stop(options.shutdown_grace * kSecond, [&] {
+    if (live) live->stop_binding();
+  });
+  if (live) live->stop();  // its threads use what ends before it
   return 0;
 }
 

@@ -156,7 +156,7 @@ Reply Router::Impl::refuse_route(const httplib::Request& request, httplib::Respo
 
 void Router::Impl::respond(const httplib::Request& request, httplib::Response& response) const {
   const Route* route = find_route(request.path);
-  const bool taken = current->admission == Listener::Admission::kServed;
+  const bool taken = current->admission == Listener::Admission::kServed || (route != nullptr && route->always);
   const bool wanted = taken && route != nullptr && route->method == request.method;
   std::string body;
   if (wanted && current->framing.has_body()) {

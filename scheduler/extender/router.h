@@ -33,6 +33,7 @@ struct Route {
   std::function<Reply(const std::string& why)>
       refuse{};          ///< the answer to a body that is not taken, or to a fault of ours
   Gate* gate = nullptr;  ///< only so many of these at once; null: any number
+  bool always = false;   ///< served on connections that are turned away, too
 };
 
 struct RouterOptions {

@@ -67,7 +67,7 @@ void StateFeed::look_at_report(std::string_view node) {
 }
 
 void StateFeed::replace_nodes(std::vector<kube::Node> nodes) {
-  std::set<std::string, std::less<>> names;
+  std::set<std::string, std::less<>> names = std::exchange(bad_nodes_, {});
   for (const kube::Node& node : nodes) names.insert(node.name);
   for (const std::string& name : gone(nodes_, names)) delete_node(name);
   for (kube::Node& node : nodes) upsert_node(std::move(node));
@@ -80,6 +80,7 @@ void StateFeed::upsert_node(kube::Node node) {
 
 void StateFeed::delete_node(std::string_view name) {
   nodes_.erase(std::string(name));
+  bad_nodes_.erase(std::string(name));
   const auto known = cluster_.find_node(name);
   if (!known) return;
   bookings_.node_leaves(name);
@@ -107,7 +108,7 @@ void StateFeed::delete_report(std::string_view name) {
 }
 
 void StateFeed::replace_pods(const std::vector<kube::Pod>& pods) {
-  std::set<std::string, std::less<>> uids;
+  std::set<std::string, std::less<>> uids = std::exchange(bad_pods_, {});
   for (const kube::Pod& pod : pods) uids.insert(pod.uid);
   // Pods that were created and bound while the list was on its way come by the watch that follows it.
   for (const std::string& uid : bound_at_list_ ? *bound_at_list_ : bookings_.bound_uids()) {
@@ -172,6 +173,7 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
 
 void StateFeed::delete_pod(std::string_view uid) {
   waiting_.erase(std::string(uid));
+  bad_pods_.erase(std::string(uid));
   const Booking* booking = bookings_.find(uid);
   const std::string node = booking == nullptr ? std::string() : booking->node;
   bookings_.ended(uid);
@@ -187,8 +189,19 @@ void StateFeed::take_samples(const Result<std::vector<kube::GpuSample>>& samples
   notes_.add_one_of("answers with DCGM series that were of no use; the first", samples.message());
 }
 
-void StateFeed::bad_object(std::string_view what, std::string_view name, std::string_view why) {
-  notes_.add_one_of(std::string(what) + " of the wrong form are left out: " + std::string(why), name);
+void StateFeed::bad_node(std::string_view name, std::string_view why) {
+  bad_nodes_.emplace(name);
+  notes_.add_one_of("nodes of the wrong form stay as they were: " + std::string(why), name);
+}
+
+void StateFeed::bad_pod(std::string_view uid, std::string_view name, std::string_view why) {
+  bad_pods_.emplace(uid);
+  notes_.add_one_of("pods of the wrong form stay as they were: " + std::string(why), name);
+}
+
+void StateFeed::bad_report(std::string_view name, std::string_view why) {
+  delete_report(name);
+  notes_.add_one_of("topology reports of the wrong form are left out: " + std::string(why), name);
 }
 
 const PodRequest* StateFeed::waiting(std::string_view uid) const {

@@ -32,6 +32,8 @@ class StateFeed {
     cluster_.expect_topologies();
   }
 
+  /// The next replace_nodes shows what is so now, or later.
+  void nodes_list_starts() { bad_nodes_.clear(); }
   void replace_nodes(std::vector<kube::Node> nodes);
   void upsert_node(kube::Node node);
   void delete_node(std::string_view name);
@@ -41,7 +43,10 @@ class StateFeed {
   void delete_report(std::string_view name);
 
   /// The next replace_pods shows what is so now, or later: pods that are bound meanwhile may be missing in it.
-  void pods_list_starts() { bound_at_list_ = bookings_.bound_uids(); }
+  void pods_list_starts() {
+    bound_at_list_ = bookings_.bound_uids();
+    bad_pods_.clear();
+  }
   void replace_pods(const std::vector<kube::Pod>& pods);
   void upsert_pod(const kube::Pod& pod);
   void delete_pod(std::string_view uid);
@@ -49,8 +54,11 @@ class StateFeed {
   /// Which pod is on which GPU, as the DCGM exporter sees it; or why nobody could tell.
   void take_samples(const Result<std::vector<kube::GpuSample>>& samples);
 
-  /// An object that is not even of the right form; nothing of it changes.
-  void bad_object(std::string_view what, std::string_view name, std::string_view why);
+  /// Objects that are not even of the right form, be it in a list: nodes and pods stay as they were, and a report
+  /// tells nothing any more.
+  void bad_node(std::string_view name, std::string_view why);
+  void bad_pod(std::string_view uid, std::string_view name, std::string_view why);
+  void bad_report(std::string_view name, std::string_view why);
 
   /// Resource versions up to which nodes and pods are as the API server has, or had, them.
   void nodes_known_up_to(std::string version) { nodes_version_ = std::move(version); }
@@ -81,6 +89,8 @@ class StateFeed {
   std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
   std::map<std::string, placement::PodRequest, std::less<>> waiting_;  // by UID
   std::optional<std::vector<std::string>> bound_at_list_;
+  std::set<std::string, std::less<>> bad_nodes_;  // by name: those of the list that is on its way, among others
+  std::set<std::string, std::less<>> bad_pods_;   // likewise by UID
   std::string nodes_version_;
   std::string pods_version_;
 };

@@ -9,8 +9,10 @@
 namespace mortise::placement {
 
 namespace {
-// Shapes asked for least recently lose their index beyond this many; it is rebuilt when they come again.
+// Shapes asked for least recently lose their index beyond this many; it is rebuilt when they come again. An index takes
+// about 100 bytes for each state, so on a cluster of many states fewer are kept.
 constexpr std::size_t kKeptIndexes = 1024;
+constexpr std::size_t kIndexedStates = kKeptIndexes << 12;
 
 using ReasonCounts = std::array<std::int64_t, kReasonCount>;
 
@@ -40,11 +42,16 @@ struct Engine::Impl {
     if (entry.index) {
       entry.index->refresh();
     } else {
-      if (kept == kKeptIndexes) drop_oldest();
       entry.index = std::make_unique<ShapeIndex>(cluster, *policy, shape);
       ++kept;
+      while (kept > most_kept()) drop_oldest();
     }
     return *entry.index;
+  }
+
+  std::size_t most_kept() const {
+    const std::size_t states = std::max<std::size_t>(cluster.states().slot_count(), 1);
+    return std::clamp<std::size_t>(kIndexedStates / states, 1, kKeptIndexes);
   }
 
   void drop_oldest() {

@@ -14,6 +14,40 @@
 namespace mortise::kube {
 namespace {
 
+// A series has about 20 values: these are some 100,000 GPUs.
+constexpr std::size_t kMaxValues = 2'000'000;
+constexpr int kMaxDepth = 16;
+
+/// Walks a document and builds nothing: three bytes of an answer may become hundreds in memory.
+class SizeCheck final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return count(); }
+  bool boolean(bool) override { return count(); }
+  bool number_integer(number_integer_t) override { return count(); }
+  bool number_unsigned(number_unsigned_t) override { return count(); }
+  bool number_float(number_float_t, const string_t&) override { return count(); }
+  bool string(string_t&) override { return count(); }
+  bool binary(binary_t&) override { return count(); }
+  bool start_object(std::size_t) override { return count() && ++depth_ <= kMaxDepth; }
+  bool end_object() override { return depth_-- > 0; }
+  bool start_array(std::size_t) override { return count() && ++depth_ <= kMaxDepth; }
+  bool end_array() override { return depth_-- > 0; }
+  bool key(string_t&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+  Status fits() const {
+    if (depth_ > kMaxDepth) return Error{"nested deeper than " + std::to_string(kMaxDepth) + " levels"};
+    if (values_ > kMaxValues) return Error{"more than " + std::to_string(kMaxValues) + " values"};
+    return ok_status();
+  }
+
+ private:
+  bool count() { return ++values_ <= kMaxValues; }
+
+  std::size_t values_ = 0;
+  int depth_ = 0;
+};
+
 using Labels = std::map<std::string, std::string>;
 
 std::string label(const Labels& labels, const char* name) {
@@ -53,6 +87,9 @@ std::optional<GpuSample> sample_of(const Labels& labels) {
 }  // namespace
 
 Result<std::vector<GpuSample>> parse_gpu_samples(std::string_view json) {
+  SizeCheck size;
+  nlohmann::json::sax_parse(json.begin(), json.end(), &size);
+  if (const Status fits = size.fits(); !fits) return fits.error();
   const auto document = parse_json_text(json, "");
   if (!document.ok()) return document.error();
   std::optional<Error> mistake;

@@ -12,6 +12,7 @@
 #include "scheduler/kube/objects/pod.h"
 #include "scheduler/kube/objects/pod_alignment.h"
 #include "scheduler/kube/objects/resources.h"
+#include "traces/limits.h"
 #include "traces/workload.h"
 
 namespace mortise::kube {
@@ -30,6 +31,10 @@ std::int64_t add(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t kTop = std::numeric_limits<std::int64_t>::max();
   return a > kTop - b ? kTop : a + b;
 }
+
+/// What no node has is refused or overbooked whatever its amount; the sums over many such pods stay within 64 bits.
+constexpr std::int64_t kTooMuchCpu = traces::kMaxCpuMilli + 1;
+constexpr std::int64_t kTooMuchMemory = traces::kMaxMemoryMib * kMiB + 1;
 
 /// No node has that many; what matters is that none is lost.
 std::int32_t device_count(std::int64_t count) {
@@ -58,10 +63,10 @@ Result<ContainerAsk> container_ask(const Container& container) {
     if (!amount) return amount.error();
     switch (resource.meaning) {
       case Meaning::kCpu:
-        ask.cpu = amount->value_or(0);
+        ask.cpu = std::min(amount->value_or(0), kTooMuchCpu);
         break;
       case Meaning::kMemory:
-        ask.memory = amount->value_or(0);
+        ask.memory = std::min(amount->value_or(0), kTooMuchMemory);
         break;
       case Meaning::kGpus:
         ask.gpus = device_count(amount->value_or(0));
@@ -118,7 +123,8 @@ Status add_pod_level(const Pod& pod, PodRequest& request) {
     total = whole->value_or(total);
     const auto overhead = listed_amount(resource, pod.overhead, {});
     if (!overhead) return Error{"spec.overhead: " + overhead.message()};
-    total = add(total, overhead->value_or(0));
+    const bool cpu = resource.meaning == Meaning::kCpu;
+    total = std::min(add(total, overhead->value_or(0)), cpu ? kTooMuchCpu : kTooMuchMemory);
   }
   return ok_status();
 }

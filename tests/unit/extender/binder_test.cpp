@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/extender/leadership.h"
 #include "tests/unit/kube_client/test_client.h"
 
 namespace mortise::extender {
@@ -151,6 +152,18 @@ TEST_F(BinderTest, WhoseTimeIsOverWhenABindingIsAboutToLeaveSendsNothing) {
   EXPECT_EQ(result.state, State::kNotBound);
   EXPECT_THAT(result.error, HasSubstr("timed out"));
   EXPECT_THAT(server_.asked(), ElementsAre(kGet));
+}
+
+TEST(ApiLeaseStore, AServerThatFallsSilentIsNotWaitedForUntilTheLeaseIsLost) {
+  FakeApiServer server([](const FakeRequest&, FakeExchange& exchange) { exchange.wait_for_client_to_close(); });
+  const std::unique_ptr<kube::ApiClient> client = test::make_client(server);
+  ApiLeaseStore store(*client, "ns", "lease", kSecond / 20);
+  EXPECT_THAT(store.read().detail, HasSubstr("after 0.05 s"));
+  kube::Lease lease;
+  lease.ns = "ns";
+  lease.name = "lease";
+  lease.resource_version = "1";
+  EXPECT_THAT(store.update(lease).detail, HasSubstr("after 0.05 s"));
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <latch>
+#include <memory>
+#include <vector>
+
 #include "tests/unit/extender/raw_client.h"
 #include "tests/unit/extender/test_cluster.h"
 
@@ -308,6 +312,46 @@ TEST(ParseEndpoint, TakesAddressAndPort) {
                           "::1:80", "[::1]", "a:1 ", "[]:1"}) {
     EXPECT_FALSE(parse_endpoint(bad).ok()) << bad;
   }
+}
+
+TEST_F(HttpServerTest, WhoHoldsAllAdminConnectionsDoesNotHideThatItIsAlive) {
+  start();
+  const auto get = [](const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n"; };
+  std::vector<std::unique_ptr<RawClient>> held;
+  for (int i = 0; i < 64; ++i) {
+    held.push_back(std::make_unique<RawClient>(admin_->address()));
+    ASSERT_TRUE(held.back()->send(get("/healthz")));
+    ASSERT_TRUE(held.back()->receive().has_value());
+  }
+  EXPECT_EQ(exchange(admin_->address(), get("/healthz")).status, 200);
+  EXPECT_EQ(exchange(admin_->address(), get("/readyz")).status, 200);
+  EXPECT_EQ(exchange(admin_->address(), get("/metrics")).status, 503);
+}
+
+/// An API server that does not answer.
+class StuckBinder final : public Binder {
+ public:
+  BindResult bind(const kube::Binding&) override {
+    asked.count_down();
+    ended.wait();
+    return {BindResult::State::kUnknown, "the extender is stopping"};
+  }
+  std::latch asked{1};
+  std::latch ended{1};
+};
+
+TEST_F(HttpServerTest, AfterItsGraceWhatABindStillWaitsForIsEnded) {
+  StuckBinder binder;
+  const ClusterView::Parts parts = cluster_.view_parts();
+  Service service(parts.handlers, parts.cluster, parts.fragmentation, parts.metrics, cluster_.clock(), &binder);
+  auto server = HttpServer::start_scheduler(service, {"127.0.0.1", 0}, {});
+  ASSERT_TRUE(server.ok());
+  exchange((*server)->address(), post_text("/filter", kBody));
+  RawClient client((*server)->address());
+  EXPECT_TRUE(client.send(post_text("/bind", kBind)));
+  binder.asked.wait();
+  (*server)->stop(0, [&] { binder.ended.count_down(); });
+  EXPECT_EQ(cluster_.bookings().reserved(), 1U);  // it may have been bound
 }
 
 }  // namespace

@@ -120,6 +120,70 @@ TEST(Reservation, APodThatOnlyTheApiServerTellsOfIsBound) {
   EXPECT_THAT(handlers.start_bind(to("u2", "big-b")).error, HasSubstr("is not known"));
 }
 
+TEST(Reservation, ANodeThatHasChangedSinceIsLookedAtAgainAtBind) {
+  placement::NodeSpec spec{"big-a", 64'000, 256 * 1024 * kMiB, 110, 8, "A100"};
+  {
+    TestCluster cluster("first-fit", kHeld);
+    EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+    spec.gpus_lost = 1;  // one of them has failed
+    cluster.change(spec);
+    EXPECT_THAT(cluster.handlers().bind(to("u1", "big-a")), HasSubstr("does not fit on node big-a: InsufficientGpu"));
+    EXPECT_EQ(cluster.bookings().reserved(), 0U);
+  }
+  {
+    TestCluster cluster("first-fit", kHeld);
+    EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+    spec.gpus_lost = 0;
+    spec.schedulable = false;
+    cluster.change(spec);
+    EXPECT_THAT(cluster.handlers().bind(to("u1", "big-a")), HasSubstr("does not fit on node big-a: Cordoned"));
+    EXPECT_EQ(cluster.free_gpus("big-a"), 8);
+  }
+}
+
+TEST(Reservation, ANodeThatTakesThePlaceOfAnotherIsNotTheOneThatWasPlanned) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  cluster.bookings().node_leaves("big-a");
+  cluster.remove("big-a");
+  cluster.add("last", 8, "A100");  // of the highest rank, so it is answered last
+  EXPECT_THAT(passed(cluster, "u1", 8, {"last", "big-b"}), ElementsAre("big-b"));
+}
+
+TEST(Reservation, APodThatSomebodyElseBoundThereIsSeenAtBind) {
+  TestCluster cluster("first-fit", kHeld);
+  EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));
+  cluster.bookings().bound(ask("u2", 1, {}).pod, "big-a", {});
+  EXPECT_THAT(cluster.handlers().bind(to("u1", "big-a")), HasSubstr("does not fit on node big-a: InsufficientGpu"));
+  EXPECT_EQ(cluster.free_gpus("big-a"), 7);
+}
+
+TEST(Reservation, ABindingInDoubtOnANodeThatIsGoneMayBeTriedAgain) {
+  for (const int gpus : {0, 1}) {
+    TestCluster cluster("first-fit", kHeld);
+    cluster.handlers().filter(ask("u1", gpus, {"big-a", "big-b"}));
+    const Handlers::BindStart start = cluster.handlers().start_bind(to("u1", "big-a"));
+    ASSERT_EQ(start.error, "");
+    cluster.bookings().node_leaves("big-a");
+    cluster.remove("big-a");
+    cluster.handlers().finish_bind(start, "big-a", BindResult::State::kUnknown);
+    const std::string error = cluster.handlers().start_bind(to("u1", "big-a")).error;
+    // Without GPUs there is nothing for us to refuse.
+    EXPECT_THAT(error, gpus == 0 ? HasSubstr("") : HasSubstr("node big-a is not known"));
+    EXPECT_EQ(error.empty(), gpus == 0);
+  }
+}
+
+TEST(Reservation, WhereAnApiServerTellsAPodHasNotStartedForBeingBound) {
+  TestCluster cluster("first-fit", kHeld);
+  const auto none_waits = [](std::string_view) -> const placement::PodRequest* { return nullptr; };
+  Handlers handlers(cluster.engine(), cluster.bookings(), cluster.clock(), kHeld, none_waits);
+  handlers.filter(ask("u1", 8, kBig));
+  EXPECT_EQ(handlers.bind(to("u1", "big-a")), "");
+  EXPECT_EQ(cluster.bookings().find("u1")->stage, Booking::Stage::kBound);
+  EXPECT_EQ(cluster.bookings().find("u1")->started, std::nullopt);
+}
+
 TEST(Reservation, APodThatEndsBeforeItsBindingIsAnsweredKeepsNothing) {
   TestCluster cluster("first-fit", kHeld);
   EXPECT_THAT(passed(cluster, "u1", 8), ElementsAre("big-a"));

@@ -54,6 +54,14 @@ class StateFeedTest : public ::testing::Test {
     }
     return text;
   }
+  /// A pod that was told to go to node a, and is not bound.
+  void reserve(const std::string& uid, const std::vector<int>& devices, Nanoseconds expires) {
+    placement::DeviceSet set;
+    for (const int device : devices) set.insert(device);
+    const placement::PodRequest request = *kube::pod_request(pod(uid, set.size()));
+    const placement::Placed placed{*cluster.find_node("a"), set, 0};
+    ASSERT_TRUE(bookings.reserve(request, placed, expires, placement::Knowledge::kPredicted).ok());
+  }
   int free(const std::string& name) { return state(name).whole_free(); }
   void check() { EXPECT_TRUE(cluster.check().ok()) << cluster.check().message(); }
 
@@ -281,6 +289,96 @@ TEST_F(StateFeedTest, ABindingOnItsWayDoesNotExpire) {
   EXPECT_FALSE(bookings.reserve(request, {*cluster.find_node("a"), first, 0}, 60, placement::Knowledge::kExact).ok());
   bookings.binding_failed("u1");
   EXPECT_EQ(free("a"), 8);
+}
+
+TEST_F(StateFeedTest, PlacesThatAreOnlyReservedMakeWayForAPodThatIsBoundTheLastFirst) {
+  feed.replace_nodes({node("a", 4)});
+  reserve("u1", {0, 1}, 60);
+  reserve("u2", {2, 3}, 90);
+  feed.upsert_pod(pod("u3", 1, "a"));  // somebody else bound it
+  EXPECT_EQ(taken("a"), "0 1 2");
+  EXPECT_NE(bookings.find("u1"), nullptr);
+  EXPECT_EQ(bookings.find("u2"), nullptr);
+  EXPECT_FALSE(bookings.find("u3")->is_short(cluster));
+  check();
+}
+
+TEST_F(StateFeedTest, APodThatWasToldToTakeReservedDevicesHasThem) {
+  feed.replace_nodes({node("a", 4)});
+  reserve("u1", {0}, 60);
+  reserve("u2", {1}, 60);
+  feed.upsert_pod(told("u3", "1", "a"));  // another replica chose the same
+  EXPECT_EQ(taken("a"), "0 1");
+  EXPECT_NE(bookings.find("u1"), nullptr);
+  EXPECT_EQ(bookings.find("u2"), nullptr);
+  check();
+}
+
+TEST_F(StateFeedTest, ABindingOnItsWayDoesNotMakeWay) {
+  feed.replace_nodes({node("a", 1)});
+  reserve("u1", {0}, 60);
+  ASSERT_TRUE(bookings.start_binding("u1"));
+  feed.upsert_pod(pod("u2", 1, "a"));
+  EXPECT_FALSE(bookings.find("u1")->is_short(cluster));
+  EXPECT_TRUE(bookings.find("u2")->is_short(cluster));
+  bookings.binding_failed("u1");
+  EXPECT_FALSE(bookings.find("u2")->is_short(cluster));
+  check();
+}
+
+TEST_F(StateFeedTest, WhatIsReservedOnANodeThatLeavesIsDropped) {
+  feed.replace_nodes({node("a", 4)});
+  reserve("u1", {0, 1, 2, 3}, 60);
+  feed.delete_node("a");
+  EXPECT_EQ(bookings.find("u1"), nullptr);
+  EXPECT_EQ(bookings.reserved(), 0U);
+  feed.upsert_node(node("a", 2));
+  EXPECT_EQ(taken("a"), "");
+  check();
+}
+
+TEST_F(StateFeedTest, WhatCannotBeReadInAListStaysAsItWas) {
+  feed.replace_nodes({node("a", 4), node("b", 4)});
+  feed.replace_pods({pod("u1", 2, "a"), pod("u2", 1, "a")});
+  feed.nodes_list_starts();
+  feed.bad_node("a", "odd");
+  feed.replace_nodes({});
+  EXPECT_FALSE(cluster.find_node("b").has_value());
+  feed.pods_list_starts();
+  feed.bad_pod("u1", "default/pod-u1", "odd");
+  feed.replace_pods({});
+  EXPECT_EQ(taken("a"), "0 1");
+  feed.pods_list_starts();  // now it is not even listed
+  feed.replace_pods({});
+  EXPECT_EQ(taken("a"), "");
+  check();
+}
+
+TEST_F(StateFeedTest, APodThatIsResizedInPlaceHoldsWhatItAsksForNow) {
+  feed.replace_nodes({node("a", 8)});
+  kube::Pod running = told("u1", "5", "a");
+  feed.replace_pods({running});
+  EXPECT_EQ(state("a").cpu_free, 62'000);
+  running.containers[0].requests["cpu"] = "10";
+  feed.upsert_pod(running);
+  EXPECT_EQ(state("a").cpu_free, 54'000);
+  EXPECT_EQ(taken("a"), "5");
+  check();
+}
+
+TEST_F(StateFeedTest, PodsThatAskForMoreThanAnyNodeHasLeaveItOverbooked) {
+  feed.replace_nodes({node("a", 8)});
+  kube::Pod greedy = pod("u1", 0, "a");
+  greedy.containers[0].requests = {{"cpu", "9223372036854775807"}, {"memory", "9223372036854775807"}};
+  for (int i = 0; i < 1000; ++i) {
+    greedy.uid = "u" + std::to_string(i);
+    feed.upsert_pod(greedy);
+    ASSERT_LT(state("a").cpu_free, 0);
+    ASSERT_LT(state("a").memory_free, 0);
+  }
+  feed.replace_pods({});
+  EXPECT_EQ(state("a").cpu_free, 64'000);
+  check();
 }
 
 TEST_F(StateFeedTest, AReportOfTheNodesInsideIsUsedWhenItComes) {

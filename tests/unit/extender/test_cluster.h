@@ -43,6 +43,10 @@ class TestCluster {
   }
   void add(const placement::NodeSpec& spec) { EXPECT_TRUE(cluster_.add_node(spec, cluster_.node_count()).ok()); }
 
+  void change(const placement::NodeSpec& spec) {
+    EXPECT_TRUE(cluster_.update_node(*cluster_.find_node(spec.name), spec).ok());
+  }
+
   void remove(const std::string& node) { EXPECT_TRUE(cluster_.remove_node(*cluster_.find_node(node)).ok()); }
 
   /// Fills the lowest GPUs of a node that are free.

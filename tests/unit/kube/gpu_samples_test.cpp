@@ -70,5 +70,14 @@ TEST(GpuSamples, AnswersOfAnotherFormAreErrorsOfOneLine) {
   }
 }
 
+TEST(GpuSamples, AnswersThatWouldTakeMuchMoreMemoryThanTheyHaveBytesAreRefused) {
+  const auto why = [](const std::string& text) { return parse_gpu_samples(text).message(); };
+  EXPECT_EQ(why(std::string(1'000'000, '[')), "nested deeper than 16 levels");
+  EXPECT_EQ(why(answer(std::string(16, '[') + std::string(16, ']'))), "nested deeper than 16 levels");
+  std::string many;
+  for (int i = 0; i < 2'000'000; ++i) many += "{},";
+  EXPECT_EQ(why(answer(many + "{}")), "more than 2000000 values");
+}
+
 }  // namespace
 }  // namespace mortise::kube

@@ -224,9 +224,13 @@ TEST(PodRequestOf, ModelsComeFromSelectorAndAnnotation) {
   EXPECT_THAT(read(pod).models, IsEmpty());
 }
 
-TEST(PodRequestOf, HugeCpuStaysAtTheTopOfTheRange) {
-  const auto request = read(pod_of({container("a", {{"cpu", "7E"}}), container("b", {{"cpu", "7E"}})}));
-  EXPECT_EQ(request.cpu, std::numeric_limits<std::int64_t>::max());
+// A node may have a million cores and a PiB (2^50 bytes).
+TEST(PodRequestOf, HugeAmountsAreJustMoreThanANodeMayHave) {
+  const auto request = read(
+      pod_of({container("a", {{"cpu", "7E"}, {"memory", "7E"}}), container("b", {{"cpu", "7E"}, {"memory", "7E"}})}));
+  EXPECT_EQ(request.cpu, 1'000'000'001);
+  EXPECT_EQ(request.memory, 1'125'899'906'842'625);
+  EXPECT_EQ(request.asks.front().cpu, 1'000'000'001);
 }
 
 }  // namespace
