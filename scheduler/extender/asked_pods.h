@@ -16,6 +16,12 @@
 
 namespace mortise::extender {
 
+/// A pod that waits for a node, as the API server has it.
+struct WaitingPod {
+  placement::PodRequest request;
+  std::string scheduler;  ///< spec.schedulerName
+};
+
 /// A pod that asked and is not bound: what it asked for, what it was told, and what came of that.
 class AskedPod {
  public:

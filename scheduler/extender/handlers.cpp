@@ -73,8 +73,8 @@ std::string_view outcome_name(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
-bool Handlers::is_ours(const PodQuestion& question) const {
-  const std::string_view name = question.scheduler.empty() ? "default-scheduler" : std::string_view(question.scheduler);
+bool Handlers::is_ours(std::string_view scheduler) const {
+  const std::string_view name = scheduler.empty() ? "default-scheduler" : scheduler;
   return schedulers_.empty() || std::find(schedulers_.begin(), schedulers_.end(), name) != schedulers_.end();
 }
 
@@ -114,7 +114,7 @@ AskedPod* Handlers::remember(const PodQuestion& question) {
   if (question.group.size() > 2 * kMaxNameBytes + 1) return nullptr;
   AskedPod& memory = asked_pods_.touch(pod.uid, clock_.now());
   memory.request = pod;
-  memory.ours = is_ours(question);
+  memory.ours = is_ours(question.scheduler);
   memory.group = question.group;
   return find_memory(pod.uid);
 }
@@ -185,7 +185,7 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
   answer.result.has_names = question.args.has_names;
   answer.result.has_nodes = question.args.has_nodes;
   answer.result.reasons = reason_texts(question.invalid);
-  const bool ours = is_ours(question);
+  const bool ours = is_ours(question.scheduler);
   if (ours && !question.invalid.empty()) {
     answer.outcome = Outcome::kInvalid;
     for (NodeVerdict& node : asked.nodes) {
@@ -297,7 +297,7 @@ std::vector<HostPriority> Handlers::prioritize(const PodQuestion& question) {
   std::vector<HostPriority> priorities;
   priorities.reserve(asked.nodes.size());
   for (const NodeVerdict& node : asked.nodes) priorities.push_back({node.name, 0});
-  if (!question.invalid.empty() || question.unmanaged() || !is_ours(question)) return priorities;
+  if (!question.invalid.empty() || question.unmanaged() || !is_ours(question.scheduler)) return priorities;
   if (const Booking* bound = find_bound(question.pod.uid)) {
     for (HostPriority& entry : priorities) {
       if (entry.host == bound->node) entry.score = kMaxPriority;
@@ -354,11 +354,14 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
     return start;
   }
   const AskedPod* memory = find_memory(args.pod_uid);
-  const PodRequest* pod = memory != nullptr ? &memory->request : waiting_ ? waiting_(args.pod_uid) : nullptr;
-  if (pod == nullptr) return refuse(" is not known: no filter for it in the last 10 minutes");
+  const WaitingPod* waiting = memory == nullptr && waiting_ ? waiting_(args.pod_uid) : nullptr;
+  if (memory == nullptr && waiting == nullptr) {
+    return refuse(" is not known: no filter for it in the last 10 minutes");
+  }
+  const PodRequest* pod = memory != nullptr ? &memory->request : &waiting->request;
   if (names_differ(*pod)) return refuse(belongs_to(*pod));
   start.request = *pod;
-  if (memory != nullptr && !memory->ours) return start;
+  if (memory != nullptr ? !memory->ours : !is_ours(waiting->scheduler)) return start;
   const auto node = cluster_.find_node(args.node);
   const std::string error = node ? take_place(*pod, memory, *node) : "node " + args.node + " is not known";
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.

@@ -42,8 +42,8 @@ struct FilterAnswer {
 /// asked, what they were told and which are bound. Not synchronised.
 class Handlers {
  public:
-  /// What pods that wait for a node ask for, where somebody else sees them; null: not known.
-  using Waiting = std::function<const placement::PodRequest*(std::string_view uid)>;
+  /// Pods that wait for a node, where somebody else sees them; null: not known.
+  using Waiting = std::function<const WaitingPod*(std::string_view uid)>;
 
   /// The number of the decision that is taken now, and what it can know of. Called once for each, in their order.
   using Stamp = std::function<kube::DecisionStamp()>;
@@ -109,7 +109,7 @@ class Handlers {
   };
   using Answers = std::span<const placement::NodeAnswer>;
 
-  bool is_ours(const PodQuestion& question) const;
+  bool is_ours(std::string_view scheduler) const;
   Asked collect(const std::vector<AskedNode>& asked);
   AskedPod* remember(const PodQuestion& question);
   AskedPod* find_memory(std::string_view uid);

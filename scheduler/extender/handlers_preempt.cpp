@@ -89,7 +89,7 @@ bool Handlers::has_fitting_node(const PreemptionQuestion& question, ShapeId shap
 std::vector<NodeVictims> Handlers::preempt(const PreemptionQuestion& question) {
   const PodQuestion& pod = question.pod;
   std::vector<NodeVictims> nodes;
-  const bool ours = is_ours(pod);
+  const bool ours = is_ours(pod.scheduler);
   if (!pod.preempts || (ours && !pod.invalid.empty()) || find_bound(pod.pod.uid) != nullptr) return nodes;
   if (!ours || pod.unmanaged()) {
     for (const PreemptionCandidate& candidate : question.args.candidates) nodes.push_back(as_proposed(candidate));

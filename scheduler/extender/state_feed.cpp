@@ -133,7 +133,7 @@ void StateFeed::upsert_pod(const kube::Pod& pod) {
   if (pod.node_name.empty()) {
     Result<PodRequest> request = kube::pod_request(pod);
     if (request.ok()) {
-      waiting_.insert_or_assign(pod.uid, *std::move(request));
+      waiting_.insert_or_assign(pod.uid, WaitingPod{*std::move(request), pod.scheduler_name});
     } else {
       waiting_.erase(pod.uid);  // filter answers it with what is wrong
     }
@@ -204,7 +204,7 @@ void StateFeed::bad_report(std::string_view name, std::string_view why) {
   notes_.add_one_of("topology reports of the wrong form are left out: " + std::string(why), name);
 }
 
-const PodRequest* StateFeed::waiting(std::string_view uid) const {
+const WaitingPod* StateFeed::waiting(std::string_view uid) const {
   const auto found = waiting_.find(uid);
   return found == waiting_.end() ? nullptr : &found->second;
 }

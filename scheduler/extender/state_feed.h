@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/bookings.h"
 #include "scheduler/extender/observer.h"
 #include "scheduler/kube/objects/node.h"
@@ -67,7 +68,7 @@ class StateFeed {
   const std::string& pods_version() const { return pods_version_; }
 
   /// A pod that waits for a node, as last seen; null: none such.
-  const placement::PodRequest* waiting(std::string_view uid) const;
+  const WaitingPod* waiting(std::string_view uid) const;
 
   /// What was not understood so far, one line each.
   std::vector<std::string> notes() const { return notes_.lines(); }
@@ -87,7 +88,7 @@ class StateFeed {
   std::uint64_t seed_;
   std::map<std::string, kube::Node, std::less<>> nodes_;
   std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
-  std::map<std::string, placement::PodRequest, std::less<>> waiting_;  // by UID
+  std::map<std::string, WaitingPod, std::less<>> waiting_;  // by UID
   std::optional<std::vector<std::string>> bound_at_list_;
   std::set<std::string, std::less<>> bad_nodes_;  // by name: those of the list that is on its way, among others
   std::set<std::string, std::less<>> bad_pods_;   // likewise by UID

@@ -109,9 +109,9 @@ TEST(Reservation, ABindThatFailsGivesThePlaceBack) {
 // The extender was started anew, or another one led, when filter was asked.
 TEST(Reservation, APodThatOnlyTheApiServerTellsOfIsBound) {
   TestCluster cluster("first-fit", kHeld);
-  const placement::PodRequest pod = ask("u1", 8, {}).pod;
+  const WaitingPod pod{ask("u1", 8, {}).pod, "mortise"};
   Handlers handlers(cluster.engine(), cluster.bookings(), cluster.clock(), kHeld,
-                    [&](std::string_view uid) { return uid == pod.uid ? &pod : nullptr; });
+                    [&](std::string_view uid) { return uid == "u1" ? &pod : nullptr; });
   const Handlers::BindStart start = handlers.start_bind(to("u1", "big-a"));
   EXPECT_EQ(start.error, "");
   EXPECT_EQ(start.devices.size(), 8);
@@ -176,7 +176,7 @@ TEST(Reservation, ABindingInDoubtOnANodeThatIsGoneMayBeTriedAgain) {
 
 TEST(Reservation, WhereAnApiServerTellsAPodHasNotStartedForBeingBound) {
   TestCluster cluster("first-fit", kHeld);
-  const auto none_waits = [](std::string_view) -> const placement::PodRequest* { return nullptr; };
+  const auto none_waits = [](std::string_view) -> const WaitingPod* { return nullptr; };
   Handlers handlers(cluster.engine(), cluster.bookings(), cluster.clock(), kHeld, none_waits);
   handlers.filter(ask("u1", 8, kBig));
   EXPECT_EQ(handlers.bind(to("u1", "big-a")), "");

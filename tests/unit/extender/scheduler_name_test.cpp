@@ -67,6 +67,18 @@ TEST_F(SchedulerName, ItIsBoundWithoutDevicesOnWhateverNodeAndThenCounts) {
   EXPECT_EQ(cluster_.free_gpus("big-a"), 4);
 }
 
+// The extender was started anew, or another one led, when filter was asked.
+TEST_F(SchedulerName, SoItIsWhenOnlyTheApiServerTellsOfThePod) {
+  const WaitingPod theirs{ask("u1", 4, {}).pod, "volcano"};
+  Handlers handlers(cluster_.engine(), cluster_.bookings(), cluster_.clock(), 60 * kSecond,
+                    [&](std::string_view uid) { return uid == "u1" ? &theirs : nullptr; });
+  handlers.decide_only_for({"mortise"});
+  const Handlers::BindStart start = handlers.start_bind({"pod-u1", "default", "u1", "big-a"});
+  EXPECT_EQ(start.error, "");
+  EXPECT_TRUE(start.devices.empty());
+  EXPECT_EQ(cluster_.bookings().find("u1"), nullptr);
+}
+
 TEST_F(SchedulerName, ItsVictimsStayAsProposed) {
   cluster_.hold("v1", "big-a", 4, 0);
   cluster_.hold("v2", "big-a", 4, 0);
