@@ -50,14 +50,23 @@ def wait_used(stage, gpus, timeout=20):
 
 
 def check_books(stage, timeout=20):
-    """No device twice, and as many free GPUs as the extender says; returns how many are in use."""
-    held = held_devices(stage)
-    for node, devices in held.items():
-        twice = {d: pods for d, pods in devices.items() if len(pods) > 1}
-        check(not twice, f"devices of {node} that several pods hold: {twice}")
-    used = sum(len(devices) for devices in held.values())
-    wait_used(stage, used, timeout)
-    return used
+    """No device twice, and soon as many GPUs in use as the extender says, while pods may still come and go; returns how
+    many are."""
+    counts = {}
+
+    def agree():
+        held = held_devices(stage)
+        for node, devices in held.items():
+            twice = {d: pods for d, pods in devices.items() if len(pods) > 1}
+            check(not twice, f"devices of {node} that several pods hold: {twice}")
+        counts["pods"] = sum(len(devices) for devices in held.values())
+        counts["told"] = stage.metric("mortise_cluster_gpus_used")
+        return counts["pods"] == counts["told"]
+    try:
+        wait_for("the extender's count of GPUs in use to be that of the pods", agree, timeout)
+    except E2EError as error:
+        raise E2EError(f"{error}: {counts}") from error
+    return counts["pods"]
 
 
 def check_devices(stage, timeout=20):

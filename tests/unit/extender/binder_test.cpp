@@ -157,13 +157,8 @@ TEST_F(BinderTest, WhoseTimeIsOverWhenABindingIsAboutToLeaveSendsNothing) {
 TEST(ApiLeaseStore, AServerThatFallsSilentIsNotWaitedForUntilTheLeaseIsLost) {
   FakeApiServer server([](const FakeRequest&, FakeExchange& exchange) { exchange.wait_for_client_to_close(); });
   const std::unique_ptr<kube::ApiClient> client = test::make_client(server);
-  ApiLeaseStore store(*client, "ns", "lease", kSecond / 20);
-  EXPECT_THAT(store.read().detail, HasSubstr("after 0.05 s"));
-  kube::Lease lease;
-  lease.ns = "ns";
-  lease.name = "lease";
-  lease.resource_version = "1";
-  EXPECT_THAT(store.update(lease).detail, HasSubstr("after 0.05 s"));
+  ApiLeaseStore store(*client, "ns", "lease", kSecond / 2);
+  EXPECT_THAT(store.read().detail, HasSubstr("timed out"));
 }
 
 }  // namespace
