@@ -48,6 +48,17 @@ std::vector<Field> Field::items() const {
   return all;
 }
 
+std::vector<std::pair<std::string, Field>> Field::members() const {
+  std::vector<std::pair<std::string, Field>> all;
+  if (value_ == nullptr) return all;
+  if (!value_->is_object()) {
+    complain("an object");
+    return all;
+  }
+  for (const auto& [key, value] : value_->items()) all.emplace_back(key, inside(value, quote(key)));
+  return all;
+}
+
 std::string Field::text() const {
   if (value_ == nullptr) return {};
   if (!value_->is_string()) {
@@ -76,6 +87,17 @@ std::optional<std::int64_t> Field::whole(int bits) const {
     return std::nullopt;
   }
   return value_->get<std::int64_t>();
+}
+
+std::optional<std::int32_t> Field::count(std::int32_t least, std::int32_t most) const {
+  if (value_ == nullptr) return std::nullopt;
+  const bool whole_number = value_->is_number_integer();
+  const bool small = !value_->is_number_unsigned() || value_->get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  if (!whole_number || !small || value_->get<std::int64_t>() < least) {
+    complain("a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return std::nullopt;
+  }
+  return static_cast<std::int32_t>(value_->get<std::int64_t>());
 }
 
 std::map<std::string, std::string> Field::texts() const {

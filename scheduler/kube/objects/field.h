@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/base/result.h"
@@ -21,12 +22,16 @@ class Field {
 
   Field member(const char* key) const;
   std::vector<Field> items() const;
+  /// The members of an object, by name.
+  std::vector<std::pair<std::string, Field>> members() const;
 
   bool present() const { return value_ != nullptr; }
   std::string text() const;
   bool flag() const;
   /// A whole number that a signed integer of `bits` bits holds.
   std::optional<std::int64_t> whole(int bits = 64) const;
+  /// A whole number from `least` to `most`.
+  std::optional<std::int32_t> count(std::int32_t least, std::int32_t most) const;
   std::map<std::string, std::string> texts() const;
   /// Kubernetes writes quantities as strings and reads numbers, too.
   ResourceList quantities() const;

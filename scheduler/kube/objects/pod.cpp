@@ -65,6 +65,9 @@ Result<Pod> decode_pod(const nlohmann::json& document) {
   pod.priority = static_cast<std::int32_t>(spec.member("priority").whole(32).value_or(0));
   pod.preemption_policy = spec.member("preemptionPolicy").text();
   pod.pod_group = spec.member("schedulingGroup").member("podGroupName").text();
+  const Field workload = spec.member("workloadRef");
+  pod.workload = {workload.member("name").text(), workload.member("podGroup").text(),
+                  workload.member("podGroupReplicaKey").text()};
   pod.node_selector = spec.member("nodeSelector").texts();
   pod.overhead = spec.member("overhead").quantities();
   pod.requests = spec.member("resources").member("requests").quantities();

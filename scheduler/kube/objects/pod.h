@@ -37,6 +37,13 @@ struct ScheduledCondition {
   std::string message;
 };
 
+/// spec.workloadRef, which Kubernetes 1.35 has in place of spec.schedulingGroup.
+struct WorkloadRef {
+  std::string name;  ///< empty: none
+  std::string pod_group;
+  std::string replica_key;
+};
+
 /// The fields of a core/v1 Pod that we use.
 struct Pod {
   std::string ns;
@@ -57,8 +64,9 @@ struct Pod {
   std::vector<OwnerReference> owners;
   std::string scheduler_name;
   std::int32_t priority = 0;
-  std::string preemption_policy;    ///< `PreemptLowerPriority` or `Never`; empty: not said
-  std::string pod_group;            ///< spec.schedulingGroup.podGroupName
+  std::string preemption_policy;  ///< `PreemptLowerPriority` or `Never`; empty: not said
+  std::string pod_group;          ///< spec.schedulingGroup.podGroupName
+  WorkloadRef workload;
   std::string nominated_node_name;  ///< of status
   std::string start_time;           ///< of status, as written
   ScheduledCondition scheduled;

@@ -50,7 +50,8 @@ TEST(ParsePod, ReadsWhatASchedulerNeedsToKnow) {
                                      {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u-3",
                                       "controller": true, "blockOwnerDeletion": true}]},
     "spec": {"schedulerName": "gpu-scheduler", "priority": -10, "preemptionPolicy": "Never",
-             "schedulingGroup": {"podGroupName": "train"}},
+             "schedulingGroup": {"podGroupName": "train"},
+             "workloadRef": {"name": "w", "podGroup": "workers", "podGroupReplicaKey": "2"}},
     "status": {"nominatedNodeName": "n2", "startTime": "2026-01-02T03:04:05Z",
                "conditions": [{"type": "Ready", "status": "False"},
                               {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
@@ -69,6 +70,9 @@ TEST(ParsePod, ReadsWhatASchedulerNeedsToKnow) {
   EXPECT_EQ(pod->priority, -10);
   EXPECT_EQ(pod->preemption_policy, "Never");
   EXPECT_EQ(pod->pod_group, "train");
+  EXPECT_EQ(pod->workload.name, "w");
+  EXPECT_EQ(pod->workload.pod_group, "workers");
+  EXPECT_EQ(pod->workload.replica_key, "2");
   EXPECT_EQ(pod->nominated_node_name, "n2");
   EXPECT_EQ(pod->start_time, "2026-01-02T03:04:05Z");
   EXPECT_EQ(pod->scheduled.status, "False");
