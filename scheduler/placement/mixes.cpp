@@ -56,7 +56,6 @@ void MixSums::keep_largest(Mixes& mixes) {
 }
 
 Mixes MixSums::sum(const Mixes& a, const Mixes& b) {
-  if (a.size() == 1 && a.front().empty()) return b;
   Mixes found;
   found.reserve(a.size() * b.size());
   for (const Mix& x : a) {

@@ -11,7 +11,7 @@
 #include "scheduler/placement/domains.h"
 #include "scheduler/placement/fragmentation.h"
 #include "scheduler/placement/gang_planner.h"
-#include "scheduler/placement/node_trial.h"
+#include "scheduler/placement/preemption.h"
 
 namespace mortise::placement {
 
@@ -87,7 +87,10 @@ class GangCluster {
     if (const auto* made = std::get_if<GangPlan>(&decision)) {
       const ClusterState::Mark mark = cluster.mark();
       for (const GangMember& member : made->members) {
-        const auto applied = cluster.apply(cluster.intern(request.roles[member.role].pod), member.node, member.devices);
+        // In the order of the plan each member is one that the node takes, kubelet's part in it included.
+        const ShapeId shape = cluster.intern(request.roles[member.role].pod);
+        EXPECT_EQ(node_reason(cluster, member.node, shape), Reason::kNone);
+        const auto applied = cluster.apply(shape, member.node, member.devices, Knowledge::kPredicted);
         EXPECT_TRUE(applied.ok()) << applied.message();
       }
       EXPECT_TRUE(cluster.check().ok());
