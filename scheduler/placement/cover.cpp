@@ -240,7 +240,7 @@ std::optional<Cover> PrefixCover::run(SearchBudget& budget) {
   links_ = {Link{}};
   reached_ = {0};
   for (const std::size_t part : order) {
-    if (worths[part] == 0 || budget.steps <= 0) break;
+    if (worths[part] == 0) break;
     budget.steps -= static_cast<std::int64_t>(reached_.size() * parts_[part].room->size());
     extend(part);
     // Nothing is larger than the target, so it comes first.

@@ -22,7 +22,7 @@ struct Cover {
   std::int64_t used = 0;
 };
 
-/// How much looking around a plan may still do.
+/// How much looking around a plan may still do. Where it is used up, the roomiest parts are taken.
 struct SearchBudget {
   std::int64_t steps = std::int64_t{1} << 22;
 };

@@ -179,12 +179,13 @@ std::optional<std::vector<GangSearch::NodeShare>> GangSearch::spread_at(int leve
                    [&](const Spot& a, const Spot& b) { return free_gpus(a) < free_gpus(b); });
   if (level == context_.domains.node_level()) return on_one_node(std::move(fitting), target);
   const std::int64_t fewest = fitting.size() == 1 ? 0 : fewest_possible(level, target);
+  const std::int64_t reserve = budget_.steps / 2;           // for placing
   std::vector<std::pair<std::int64_t, std::size_t>> order;  // by domains used, then tightest
   for (std::size_t i = 0; i < fitting.size(); ++i) {
     const auto found = fitting.size() == 1 ? Cover{} : cover_parts(parts_of(fitting[i].domain), target);
     if (!found) continue;
     order.emplace_back(found->used, i);
-    if (found->used <= fewest || budget_.steps <= 0) break;
+    if (found->used <= fewest || budget_.steps <= reserve) break;
   }
   std::sort(order.begin(), order.end());
   for (const auto& [used, i] : order) {

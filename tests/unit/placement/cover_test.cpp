@@ -115,6 +115,15 @@ TEST(Cover, LargeOnesAreWithinThePartsWhateverComes) {
   EXPECT_GT(covered, 100);
 }
 
+TEST(Cover, WithoutStepsTheRoomiestPartsAreTaken) {
+  const std::vector<Mixes> rooms = {{mix({1, 1})}, {mix({3, 2})}, {mix({1, 0})}};
+  SearchBudget budget{0};
+  const auto found = cover(parts_of(rooms), mix({4, 2}), std::vector<std::int64_t>{8, 1}, budget);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->takes[1], mix({3, 2}));
+  EXPECT_EQ(found->takes[2], mix({1, 0})) << "the smallest that is enough";
+}
+
 TEST(Cover, PartsInUseComeFirstAndAreNotCounted) {
   const std::vector<Mixes> rooms = {{mix({5})}, {mix({2})}, {mix({4})}};
   std::vector<Part> parts = parts_of(rooms);
