@@ -4,8 +4,6 @@
 #include <cassert>
 #include <limits>
 
-#include "scheduler/placement/feasibility.h"
-
 namespace mortise::placement {
 
 namespace {
@@ -251,34 +249,6 @@ void ClusterState::book(AllocationId id, const Allocation& allocation, int sign)
   totals_.cpu_used -= sign * shape.cpu;
   totals_.whole_free_gpus += usable_free(on, state);
   states_.move_node(allocation.node, state);
-}
-
-std::int64_t ClusterState::room(NodeId id, ShapeId shape_id, std::optional<topology::Objective> objective) const {
-  const PodShape& shape = shapes_.shape(shape_id);
-  NodeState state = state_of(id);
-  const NodeEntry& node = nodes_[id.index()];
-  std::vector<NodeInsides::HeldHere> held = held_on(node);
-  const Machine& on = machine(state.machine);
-  std::int64_t pods = 0;
-  while (feasibility(state, on, shape) == Reason::kNone && topology_reason(state, shape) == Reason::kNone) {
-    DeviceSet devices;
-    if (shape.is_share()) {
-      // Whichever has enough left: that does not change how many fit.
-      const auto free = state.free_devices();
-      const auto found = std::find_if(free.begin(), free.end(), [&](int left) { return left >= shape.gpu_milli; });
-      devices.insert(static_cast<int>(found - free.begin()));
-    } else {
-      devices = choose_devices(state, shape, objective);
-    }
-    const HoldsId holds = insides_.holds(on, state, shape, devices, Knowledge::kPredicted);
-    charge(shape, devices, -1, state);
-    if (on.topology != TopologyId{}) {
-      held.push_back(held_here({id, shape_id, devices, holds}));
-      state.belief = insides_.believe(on.topology, held, node.count);
-    }
-    ++pods;
-  }
-  return pods;
 }
 
 Result<AllocationId> ClusterState::apply(ShapeId shape, NodeId node, const DeviceSet& devices, Knowledge knowledge) {

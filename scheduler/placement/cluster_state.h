@@ -108,9 +108,6 @@ class ClusterState {
                            std::optional<topology::Objective> objective) const {
     return insides_.choose(machine(state.machine), state, pod, objective);
   }
-  /// How many more pods of this shape the node takes one after another, as far as can be foreseen. `objective` is for
-  /// choose_devices. The same for all nodes in one state.
-  std::int64_t room(NodeId node, ShapeId shape, std::optional<topology::Objective> objective) const;
   /// Null: not known.
   const NodeTopology* topology_of(const Machine& machine) const { return insides_.topology(machine.topology); }
   /// What the node's pods may hold of its inside; null: the devices on record, no more.
@@ -135,6 +132,8 @@ class ClusterState {
   std::uint64_t version() const { return version_; }
 
  private:
+  friend class NodeTrial;  // keeps the same books for one node
+
   static constexpr std::size_t kKinds = 32;
   struct NodeEntry {
     std::string name;

@@ -1,5 +1,6 @@
 #include "scheduler/placement/headroom.h"
 
+#include "scheduler/placement/node_trial.h"
 #include "scheduler/placement/request.h"
 
 namespace mortise::placement {
@@ -27,7 +28,7 @@ Headroom HeadroomMeter::of_state(StateId id) const {
   const Machine& machine = cluster_.machine(state.machine);
   if (machine.gpus == 0 || !machine.schedulable || machine.blocked) return found;
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
-    found.pods[i] = nodes * cluster_.room(members.front(), shapes_[i], objective_);
+    found.pods[i] = nodes * room(cluster_, members.front(), shapes_[i], objective_);
   }
   if (state.whole_free() == machine.gpus && machine.gpus_lost == 0) found.free_nodes = nodes;
   return found;

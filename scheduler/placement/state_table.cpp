@@ -20,6 +20,7 @@ void StateTable::add_node(std::uint64_t rank, const NodeState& state) {
 void StateTable::remove_node(NodeId node) {
   leave(node);
   nodes_[node.index()].present = false;
+  note_move(node);
 }
 
 void StateTable::return_node(NodeId node, std::uint64_t rank, const NodeState& state) {
@@ -39,6 +40,19 @@ void StateTable::move_node(NodeId node, const NodeState& state) {
 StateTable::Changes StateTable::changes_since(std::uint64_t seen) const {
   if (seen < log_begin_) return {false, {}};
   return {true, std::span(log_).subspan(static_cast<std::size_t>(seen - log_begin_))};
+}
+
+StateTable::Moves StateTable::moves_since(std::uint64_t seen) const {
+  if (seen < moves_begin_) return {false, {}};
+  return {true, std::span(moves_).subspan(static_cast<std::size_t>(seen - moves_begin_))};
+}
+
+void StateTable::note_move(NodeId node) {
+  if (moves_.size() == kLogLimit) {
+    moves_.erase(moves_.begin(), moves_.begin() + kLogLimit / 2);
+    moves_begin_ += kLogLimit / 2;
+  }
+  moves_.push_back(node);
 }
 
 void StateTable::note(StateId id) {
@@ -90,6 +104,7 @@ void StateTable::enter(NodeId node, StateId id) {
   nodes_[node.index()].state = id;
   sift_up(slot, slot.members.size() - 1);
   note(id);
+  note_move(node);
 }
 
 void StateTable::leave(NodeId node) {

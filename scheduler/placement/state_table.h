@@ -42,6 +42,14 @@ class StateTable {
   std::uint64_t log_end() const { return log_begin_ + log_.size(); }
   Changes changes_since(std::uint64_t seen) const;
 
+  /// The same for nodes: every node that came, left, or went from one state to another is noted once per change.
+  struct Moves {
+    bool complete = false;
+    std::span<const NodeId> nodes;
+  };
+  std::uint64_t moves_end() const { return moves_begin_ + moves_.size(); }
+  Moves moves_since(std::uint64_t seen) const;
+
   /// Walks the whole structure; the error names the first thing out of place.
   Status check() const;
 
@@ -65,6 +73,7 @@ class StateTable {
   void enter(NodeId node, StateId id);
   void leave(NodeId node);
   void note(StateId id);
+  void note_move(NodeId node);
 
   bool before(NodeId a, NodeId b) const;
   void set_member(Slot& slot, std::size_t position, NodeId node);
@@ -87,6 +96,8 @@ class StateTable {
 
   std::vector<StateId> log_;
   std::uint64_t log_begin_ = 0;
+  std::vector<NodeId> moves_;
+  std::uint64_t moves_begin_ = 0;
 };
 
 }  // namespace mortise::placement
