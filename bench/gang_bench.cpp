@@ -126,6 +126,7 @@ int main(int argc, char** argv) {
   add("in-a-block", 64, kNodes, of({role("worker", 64, 8, 64'000)}, "block", "rack"));
   add("with-master", 513, kNodes, of({role("worker", 512, 8, 64'000), role("master", 1, 0, 4'000)}));
   add("three-roles", 600, kNodes, of({role("a", 200, 8, 8'000), role("b", 200, 4, 8'000), role("c", 200, 1, 8'000)}));
+  add("in-a-rack", 16, kNodes, of({role("a", 4, 8, 8'000), role("b", 4, 4, 8'000), role("c", 8, 1, 8'000)}, "rack"));
   add("no-room", 5000, kNodes, of({role("worker", 5000, 8, 64'000)}), false);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -321,6 +321,17 @@ TEST(GangPlanner, RolesTakeTurnsOnWhatTheyShare) {
   EXPECT_THAT(plan.domains, ElementsAre(3));
 }
 
+// So many racks would do that comparing them takes all the steps there are for that.
+TEST(GangPlanner, ManyRacksThatWouldDoAreNoObstacle) {
+  GangCluster on(kRacks);
+  for (int i = 0; i < 400 * 16; ++i) on.node("n" + std::to_string(i), "r" + std::to_string(i / 16), 8 - i % 4);
+  GangRequest gang;
+  gang.roles = {GangCluster::role("a", 4, GangCluster::pod(8)), GangCluster::role("b", 4, GangCluster::pod(4)),
+                GangCluster::role("c", 8, GangCluster::pod(1))};
+  gang.required_level = "rack";
+  EXPECT_EQ(planned(on, gang).level, 0);
+}
+
 // Shares of 600, 500, 400 and 300 on devices with 1000 and 800 left: only 600 + 400 and 500 + 300 do.
 TEST(GangPlanner, SharesAreFittedDeviceByDevice) {
   GangCluster on({});
