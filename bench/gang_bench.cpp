@@ -99,9 +99,9 @@ void plan(benchmark::State& state, const GangRequest& request, std::size_t nodes
   state.counters["placed"] = static_cast<double>(placed);
 }
 
-void add(const std::string& what, int members, std::size_t nodes, GangRequest request, bool fits = true) {
+void add(const std::string& what, int members, std::size_t nodes, const GangRequest& request, bool fits = true) {
   const std::string name = "gang/" + what + "/" + std::to_string(members) + "/" + std::to_string(nodes);
-  benchmark::RegisterBenchmark(name.c_str(), plan, std::move(request), nodes, fits);
+  benchmark::RegisterBenchmark(name.c_str(), plan, request, nodes, fits);
 }
 
 GangRequest of(std::vector<GangRole> roles, const std::string& required = "", const std::string& preferred = "") {

@@ -79,7 +79,7 @@ Result<Observed> ClusterState::observe_count(NodeId id, const std::map<int, int>
   for (const AllocationId pod : node.pods) {
     const Allocation& allocation = *allocations_[pod.index()];
     if (is_meant(pod)) held += allocation.devices.size();
-    counted_before = counted_before && (allocation.devices.size() == 0 || is_meant(pod) == allocation.counted);
+    counted_before = counted_before && (allocation.devices.empty() || is_meant(pod) == allocation.counted);
   }
   if (held != std::popcount(*gpus)) {
     return Error{"the pods hold " + std::to_string(held) + " GPUs, not " + std::to_string(std::popcount(*gpus))};
@@ -90,7 +90,7 @@ Result<Observed> ClusterState::observe_count(NodeId id, const std::map<int, int>
   for (std::size_t i = 0; i < node.pods.size(); ++i) {
     Allocation& allocation = *allocations_[node.pods[i].index()];
     if (allocation.counted) allocation.holds = insides_.narrowed(on.topology, then, i, node.count);
-    allocation.counted = allocation.devices.size() > 0 && is_meant(node.pods[i]);
+    allocation.counted = !allocation.devices.empty() && is_meant(node.pods[i]);
   }
   node.count = {*gpus, {}};
   return settle_observed(id, false, std::nullopt, 0);
