@@ -222,7 +222,7 @@ HoldsId NodeInsides::holds_found(const Machine& machine, const PodShape& pod, co
   if (node == nullptr || pod.alignment == AlignmentId{} || is_foreign(pod)) return {};
   const PodAlignment& alignment = alignments_.at(pod.alignment);
   const bool exact = knowledge == Knowledge::kExact || (node->enforced() && knowledge != Knowledge::kUnknown);
-  if ((exact || devices.size() == 0) && !pins(*node, alignment)) return {};
+  if ((exact || devices.empty()) && !pins(*node, alignment)) return {};
   return beliefs_.intern(unknown_devices(*node, alignment));
 }
 
