@@ -95,7 +95,7 @@ class Interleaving {
     nodes.push_back("plain");
     return nodes;
   }
-  std::vector<std::string> passed(PodQuestion question) {
+  std::vector<std::string> passed(const PodQuestion& question) {
     return with_verdict(cluster_.handlers().filter(question).result, Verdict::kPassed);
   }
   static int size_of(const std::string& uid) { return 1 + (uid.back() - '0') % 4; }
