@@ -9,6 +9,7 @@
 #include "scheduler/kube/objects/bound_pods.h"
 #include "scheduler/kube/objects/cluster_file.h"
 #include "scheduler/kube/objects/live_node.h"
+#include "scheduler/placement/device_list.h"
 #include "scheduler/placement/engine.h"
 #include "scheduler/placement/policy.h"
 #include "sim/decision_log.h"
@@ -24,12 +25,6 @@ using placement::DeviceSet;
 using placement::Engine;
 using placement::Knowledge;
 using placement::Placed;
-
-std::string devices_text(const DeviceSet& devices) {
-  std::string text;
-  devices.for_each([&](int device) { text += (text.empty() ? "" : ",") + std::to_string(device); });
-  return text;
-}
 
 class Repeat {
  public:
@@ -127,8 +122,8 @@ class Repeat {
   }
 
   void differs(const PodDecided& event, const std::string& node, const DeviceSet& devices) {
-    result_.differences.push_back(
-        {event.pod.ns + "/" + event.pod.name, event.node, devices_text(event.devices), node, devices_text(devices)});
+    result_.differences.push_back({event.pod.ns + "/" + event.pod.name, event.node,
+                                   placement::device_list(event.devices), node, placement::device_list(devices)});
   }
 
   ClusterState& cluster_;

@@ -3,6 +3,8 @@
 #include <ostream>
 #include <variant>
 
+#include "scheduler/placement/device_list.h"
+
 namespace mortise::sim {
 
 void write_placement(std::ostream& out, const std::string& pod, const placement::ClusterState& cluster,
@@ -10,12 +12,7 @@ void write_placement(std::ostream& out, const std::string& pod, const placement:
   out << pod << ' ';
   if (const auto* placed = std::get_if<placement::Placed>(&decision)) {
     out << cluster.node_name(placed->node) << ' ';
-    if (placed->devices.empty()) out << '-';
-    const char* separator = "";
-    placed->devices.for_each([&](int device) {
-      out << separator << device;
-      separator = ",";
-    });
+    out << (placed->devices.empty() ? "-" : placement::device_list(placed->devices));
   } else {
     const auto* rejected = std::get_if<placement::Rejected>(&decision);
     out << "FAIL " << (rejected != nullptr ? placement::reason_name(rejected->main_reason) : "Waiting") << " -";

@@ -1,5 +1,6 @@
 #include "scheduler/extender/service.h"
 #include "scheduler/placement/decision.h"
+#include "scheduler/placement/device_list.h"
 
 namespace mortise::extender {
 namespace {
@@ -48,11 +49,12 @@ void Service::log_bind(const BindingArgs& args, const Handlers::BindStart& start
         {{"pod", pod}, {"uid", args.pod_uid}, {"node", args.node}, {"error", error}, {"seconds", seconds(took)}});
     return;
   }
-  std::string devices;
-  start.devices.for_each([&](int device) { devices += (devices.empty() ? "" : ",") + std::to_string(device); });
-  log_->write(
-      LogLevel::kInfo, "bound",
-      {{"pod", pod}, {"uid", args.pod_uid}, {"node", args.node}, {"devices", devices}, {"seconds", seconds(took)}});
+  log_->write(LogLevel::kInfo, "bound",
+              {{"pod", pod},
+               {"uid", args.pod_uid},
+               {"node", args.node},
+               {"devices", placement::device_list(start.devices)},
+               {"seconds", seconds(took)}});
 }
 
 void Service::log_preempt(const PreemptionQuestion& question, const std::vector<NodeVictims>& nodes, Nanoseconds took) {

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+from lib import http_reply
 from lib.shipped import EXTENDER
 
 ALL_PODS = "/api/v1/pods"
@@ -224,7 +225,7 @@ def status_body(code):
 
 
 def _handler(proxy):
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(http_reply.Handler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
@@ -260,7 +261,7 @@ def _handler(proxy):
                 self._pass_on(path, response)
             elif proxy.take_expiry():
                 proxy.note(path, 410)
-                self._reply(410, status_body(410))
+                self.reply(410, status_body(410))
             else:
                 proxy.pod_watches.go_through()
                 self._pass_on(path, self._send(b""))
@@ -278,9 +279,9 @@ def _handler(proxy):
             if fault.drop:
                 self.close_connection = True
             elif fault.answer:
-                self._reply(fault.answer, status_body(fault.answer))
+                self.reply(fault.answer, status_body(fault.answer))
             else:
-                self._reply(binding.status, answer)
+                self.reply(binding.status, answer)
 
         def _send(self, body):
             headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "content-length", "connection")}
@@ -308,7 +309,7 @@ def _handler(proxy):
         def _pass_on(self, path, response):
             proxy.note(path, response.status)
             if response.getheader("Content-Length") is not None:
-                self._reply(response.status, response.read())
+                self.reply(response.status, response.read())
                 return
             # A watch, or a long list: piece by piece as it comes.
             self.send_response(response.status)
@@ -320,15 +321,5 @@ def _handler(proxy):
                     proxy.note(path, 410)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.wfile.write(b"0\r\n\r\n")
-
-        def _reply(self, status, body):
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
 
     return Handler

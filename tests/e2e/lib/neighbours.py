@@ -5,7 +5,7 @@ import json
 import os
 import threading
 
-from lib import objects
+from lib import http_reply, objects
 from lib.books import BINDS, check, check_devices
 from lib.procs import wait_for
 from lib.stage import NODES, PODS, Stage
@@ -44,19 +44,12 @@ class Refuser:
                 "FailedNodes": {n: "not here" for n in names if n == self.node}}
 
     def _handler(refuser):  # noqa: N805 - the inner class needs its own self
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(http_reply.Handler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                body = json.dumps(refuser._answer(question["NodeNames"])).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
+                question = json.loads(self.body())
+                self.reply(200, json.dumps(refuser._answer(question["NodeNames"])).encode())
         return Handler
 
 

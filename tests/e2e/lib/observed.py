@@ -6,7 +6,7 @@ import os
 import threading
 import time
 
-from lib import objects
+from lib import http_reply, objects
 from lib.books import BINDS, check
 from lib.procs import wait_for
 from lib.stage import PODS, Stage
@@ -125,16 +125,9 @@ class FakePrometheus:
                        "value": [time.time(), str(time.time())]} for pod, gpu in series]
             return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(http_reply.Handler):
             def do_GET(self):
-                body = answer() if self.path.startswith("/prom/api/v1/query?query=timestamp") else b"{}"
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
+                self.reply(200, answer() if self.path.startswith("/prom/api/v1/query?query=timestamp") else b"{}")
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/prom"

@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+from lib import http_reply
+
 
 class Exchange:
     """One call of kube-scheduler and what the extender answered."""
@@ -98,12 +100,12 @@ class Recorder:
             connection.close()
 
     def _handler(recorder):  # noqa: N805 - the inner class needs its own self
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(http_reply.Handler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
             def do_POST(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                body = self.body()
                 started = time.monotonic()
                 try:
                     status, kind, answer = recorder._forward(self.path, body, self.headers.get("Content-Type", ""))
@@ -112,13 +114,6 @@ class Recorder:
                     status, kind, answer = 502, "text/plain", f"proxy: {error}".encode()
                 # Kept before the answer leaves: whoever sees its effect in the API server finds it here.
                 recorder._keep(Exchange(self.path.strip("/"), body, status, answer, time.monotonic() - started))
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_):
-                pass
+                self.reply(status, answer, kind)
 
         return Handler
