@@ -4,11 +4,13 @@ function(mortise_test)
   cmake_parse_arguments(ARG "" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
   set(target ${ARG_NAME}_${ARG_LABEL}_test)
   add_executable(${target} ${ARG_SOURCES})
-  target_compile_definitions(${target} PRIVATE
-    MORTISE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" MORTISE_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_link_libraries(${target} PRIVATE mortise_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE
+    mortise_flags mortise_test_tree ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   if(ARG_LABEL STREQUAL "property")
     target_link_libraries(${target} PRIVATE rapidcheck)
+  else()
+    # What is tested keeps its own level. Most of the time of a build would go into optimising expectations.
+    target_compile_options(${target} PRIVATE -O0)
   endif()
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900)

@@ -1,6 +1,9 @@
 # Shared by ./quickstart, ./test, .ci/run, tests/fuzz/run and bench/run: messages, packages, builds. Sourced, not run.
 # The caller has set ROOT to the root of the repository.
 
+# What a compiler cache keeps of one checkout serves the next.
+export CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=true
+
 # step TEXT: a heading with the time since the start.
 step() { printf '\n== [%3ds] %s\n' "$SECONDS" "$*"; }
 

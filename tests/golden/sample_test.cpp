@@ -7,12 +7,13 @@
 #include "sim/inputs.h"
 #include "sim/replay.h"
 #include "sim/report.h"
+#include "tests/support/tree.h"
 
 namespace mortise::sim {
 namespace {
 
 void expect_golden(const std::string& policy, const std::string& golden_file) {
-  const std::string source = MORTISE_SOURCE_DIR;
+  const std::string source = mortise::test::source_dir();
   const auto cluster = load_cluster({source + "/config/clusters/sample-nodes.csv"}, Digest::kNone);
   ASSERT_TRUE(cluster) << cluster.message();
   const auto trace = load_trace(source + "/traces/samples/sample-pods.csv", Digest::kNone);

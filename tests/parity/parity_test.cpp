@@ -15,6 +15,7 @@
 #include "sim/arrivals.h"
 #include "sim/replay.h"
 #include "sim/workload.h"
+#include "tests/support/tree.h"
 #include "traces/formats.h"
 #include "traces/openb.h"
 
@@ -24,11 +25,11 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kSeed = 7;
-const std::string kCluster = MORTISE_SOURCE_DIR "/config/clusters/sample-nodes.csv";
+const std::string kCluster = mortise::test::source_dir() + "/config/clusters/sample-nodes.csv";
 
 // The GPU pods of the sample: the extender does not see the others.
 std::string gpu_pods_file() {
-  const auto sample = traces::read_trace_file(MORTISE_SOURCE_DIR "/traces/samples/sample-pods.csv");
+  const auto sample = traces::read_trace_file(mortise::test::source_dir() + "/traces/samples/sample-pods.csv");
   EXPECT_TRUE(sample.ok());
   std::vector<traces::PodRecord> pods;
   for (const traces::PodRecord& pod : sample->pods) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "tests/support/tree.h"
 #include "tests/unit/extender/test_cluster.h"
 
 namespace mortise::extender {
@@ -13,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(MORTISE_SOURCE_DIR) / "tests/golden/wire";
+const fs::path kFolder = fs::path(mortise::test::source_dir()) / "tests/golden/wire";
 
 std::string read_text(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);

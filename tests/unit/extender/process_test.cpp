@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/tree.h"
 #include "tests/unit/extender/certificates.h"
 #include "tests/unit/extender/raw_client.h"
 
@@ -25,7 +26,7 @@ using testing::StartsWith;
 class Process {
  public:
   explicit Process(std::vector<std::string> arguments, const char* out_file = nullptr) {
-    arguments.insert(arguments.begin(), MORTISE_BINARY_DIR "/mortise-extender");
+    arguments.insert(arguments.begin(), mortise::test::binary_dir() + "/mortise-extender");
     int out[2];
     int err[2];
     EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/tree.h"
+
 namespace mortise::extender {
 namespace {
 
@@ -22,7 +24,7 @@ TEST(Startup, MachinesOfTheCatalogueAreServedUnderTheNamesOfNodeLabels) {
 
 TEST(Startup, ThePoolFileThatIsShippedIsServed) {
   StartOptions options;
-  options.cluster = MORTISE_SOURCE_DIR "/config/clusters/mixed-v100.yaml";
+  options.cluster = mortise::test::source_dir() + "/config/clusters/mixed-v100.yaml";
   const auto loaded = load(options);
   ASSERT_TRUE(loaded.ok()) << loaded.message();
   EXPECT_EQ(loaded->state->totals().gpus, 512);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/shared_data.h"
+#include "tests/support/tree.h"
 #include "tests/unit/kube/gang_text.h"
 #include "tests/unit/kube/manifest_pods.h"
 
@@ -167,7 +168,7 @@ TEST(GangFixtures, EveryPublishedManifest) {
 }
 
 TEST(GangFixtures, EveryExampleOfOurs) {
-  check_folder(std::filesystem::path(MORTISE_SOURCE_DIR) / "config" / "examples", kExamples);
+  check_folder(std::filesystem::path(mortise::test::source_dir()) / "config" / "examples", kExamples);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/tree.h"
 #include "tests/unit/kube/gang_text.h"
 
 namespace mortise::kube {
@@ -457,7 +458,7 @@ TEST(GangPriority, TheGroupsElseTheOneThatAllShare) {
 }
 
 TEST(GangConventions, AreAllInTheDocumentation) {
-  std::ifstream in(MORTISE_SOURCE_DIR "/docs/gangs-recognition.md");
+  std::ifstream in(mortise::test::source_dir() + "/docs/gangs-recognition.md");
   std::ostringstream text;
   text << in.rdbuf();
   std::size_t last = 0;

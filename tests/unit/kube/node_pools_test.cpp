@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "tests/support/tree.h"
 #include "tests/unit/kube/temp_file.h"
 
 namespace mortise::kube {
@@ -190,7 +191,8 @@ TEST(PoolFile, MistakesNameFileAndLine) {
 }
 
 TEST(PoolFile, ShippedClustersAreRead) {
-  const ClusterFile file = load(MORTISE_SOURCE_DIR "/config/clusters/mixed-v100.yaml", {.trace_models = true});
+  const ClusterFile file =
+      load(mortise::test::source_dir() + "/config/clusters/mixed-v100.yaml", {.trace_models = true});
   ASSERT_EQ(file.nodes.size(), 64U);
   std::size_t with_nvlinks = 0;
   for (const placement::NodeSpec& node : file.nodes) {

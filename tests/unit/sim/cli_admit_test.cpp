@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/tree.h"
 #include "tests/unit/sim/scratch_dir.h"
 
 namespace mortise::sim {
@@ -28,8 +29,8 @@ class AdmitVerb : public testing::Test {
  protected:
   Ran run(const std::string& cases, const std::string& arguments = "") const {
     std::ofstream(dir_.path() / "cases.jsonl", std::ios::binary) << cases;
-    const std::string command = "cd '" + dir_.path().string() + "' && '" MORTISE_BINARY_DIR "/mortise' admit " +
-                                arguments + " <cases.jsonl >out.txt 2>err.txt";
+    const std::string command = "cd '" + dir_.path().string() + "' && '" + mortise::test::binary_dir() +
+                                "/mortise' admit " + arguments + " <cases.jsonl >out.txt 2>err.txt";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content("out.txt"), content("err.txt")};
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/tree.h"
 #include "tests/unit/sim/scratch_dir.h"
 
 namespace mortise::sim {
@@ -63,8 +64,8 @@ class CommandLine : public testing::Test {
   std::string content(const std::string& name) const { return read(dir_.path() / name); }
 
   Ran run(const std::string& arguments, const std::string& to = "stdout.txt") const {
-    const std::string command = "cd '" + dir_.path().string() + "' && '" MORTISE_BINARY_DIR "/mortise' " + arguments +
-                                " >" + to + " 2>stderr.txt";
+    const std::string command = "cd '" + dir_.path().string() + "' && '" + mortise::test::binary_dir() + "/mortise' " +
+                                arguments + " >" + to + " 2>stderr.txt";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, to == "stdout.txt" ? content(to) : "", content("stderr.txt")};
   }

@@ -16,6 +16,7 @@
 #include "scheduler/topology/sources/synthetic.h"
 #include "sim/topo_arcs.h"
 #include "sim/topo_layout.h"
+#include "tests/support/tree.h"
 #include "tests/unit/sim/topo_program.h"
 
 namespace mortise::sim {
@@ -35,7 +36,7 @@ Graph graph_of(const std::string& synthetic) {
 
 std::map<std::string, Graph> catalogue() {
   std::map<std::string, Graph> graphs;
-  const std::filesystem::path folder = MORTISE_SOURCE_DIR "/config/topologies";
+  const std::filesystem::path folder = mortise::test::source_dir() + "/config/topologies";
   const auto loaded = topology::Catalogue::load(folder);
   EXPECT_TRUE(loaded.ok()) << loaded.message();
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -6,13 +6,14 @@
 #include <fstream>
 
 #include "scheduler/topology/graph.h"
+#include "tests/support/tree.h"
 
 namespace mortise::topology {
 namespace {
 
 const Catalogue& catalogue() {
   static const Catalogue kCatalogue = [] {
-    auto loaded = Catalogue::load(MORTISE_SOURCE_DIR "/config/topologies");
+    auto loaded = Catalogue::load(mortise::test::source_dir() + "/config/topologies");
     EXPECT_TRUE(loaded.ok()) << loaded.message();
     return loaded ? *std::move(loaded) : Catalogue{};
   }();

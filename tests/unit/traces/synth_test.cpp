@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/support/tree.h"
 #include "traces/node_csv.h"
 #include "traces/openb.h"
 
@@ -239,7 +240,7 @@ TEST(SynthNodes, NamesSortInOrderAndTheSeedOnlyShuffles) {
 }
 
 std::string file_text(const std::string& path) {
-  std::ifstream in(std::string(MORTISE_SOURCE_DIR) + "/" + path, std::ios::binary);
+  std::ifstream in(mortise::test::source_dir() + "/" + path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
