@@ -45,7 +45,8 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
   auto levels = parse_levels(arguments.levels);
   if (!levels) return levels.error();
   auto file = kube::load_cluster_file(
-      arguments.cluster, {.catalogue = arguments.catalogue, .trace_models = true, .csv_topology = csv_topology});
+      arguments.cluster,
+      {.catalogue = arguments.catalogue, .trace_models = !arguments.live_models, .csv_topology = csv_topology});
   if (!file) return file.error();
   if (const Status status = check_gpus(*file, arguments.cluster); !status) return status.error();
   ClusterInput input;

@@ -38,6 +38,7 @@ struct ClusterArguments {
   std::string catalogue = {};  ///< empty: the one that came with the program
   std::string topology = {};   ///< of the nodes of a CSV: none (also if empty), or catalogue
   std::string levels = {};     ///< NAME=LABEL,...; empty: as the nodes' labels tell
+  bool live_models = false;    ///< GPU models of catalogue machines as node labels spell them, not as traces do
   std::string node_rank = {};  ///< empty: the tie order is drawn from the seed
 };
 
