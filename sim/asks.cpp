@@ -120,6 +120,8 @@ void Sorter::add_to_gang(const ManifestPod& from, AskingPod pod, const kube::Gan
   if (is_new) {
     asks_.emplace_back();
     asks_.back().name = ref.identity;
+    // The last part is a revision, which pods that nobody has made yet do not have.
+    if (asks_.back().name.ends_with('/')) asks_.back().name.pop_back();
     asks_.back().convention = kube::gang_convention_name(ref.convention);
     asks_.back().where = from.where;
   }
@@ -199,6 +201,8 @@ void Sorter::finish(Ask& ask, const Parts& parts) {
         "its part " + quote(unit) + " asks for a domain of its own; one for all members is what can be asked for";
   }
   ask.minimum = std::max(minimum, 1);
+  // Said of the role, a minimum makes for a better answer.
+  if (ask.roles.size() == 1) raise_minima(ask.roles, ask.roles.front().name, ask.minimum);
 }
 
 }  // namespace

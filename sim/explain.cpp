@@ -133,7 +133,7 @@ std::vector<NodeAnswer> Explainer::by_nearness(const PodRequest& pod, std::vecto
   return answers;
 }
 
-std::string Explainer::missing_text(const PodRequest& pod, const NodeAnswer& node) const {
+Nearest Explainer::nearest_of(const PodRequest& pod, const NodeAnswer& node) const {
   const bool unresolvable = placement::is_unresolvable(node.reason);
   const Shortfall lacks = shortfall(pod, cluster_->state_of(node.node));
   std::string text;
@@ -150,7 +150,9 @@ std::string Explainer::missing_text(const PodRequest& pod, const NodeAnswer& nod
     add((lacks.memory + kMiB - 1) / kMiB, "MiB of memory");
     if (lacks.pods > 0) add(lacks.pods, "pod fewer on it");
   }
-  return text.empty() ? std::string(placement::reason_text(node.reason)) : text;
+  const std::string& name = cluster_->node_name(node.node);
+  if (!text.empty()) return {true, name, text, true};
+  return {true, name, std::string(placement::reason_text(node.reason)), false};
 }
 
 Status Explainer::answer_pod(Answer& answer) {
@@ -178,7 +180,7 @@ Status Explainer::answer_pod(Answer& answer) {
   const std::vector<NodeAnswer> nearest = by_nearness(pod.request, std::move(answers));
   for (const NodeAnswer& node : nearest) {
     if (answer.nearest.size() == kShownNearest) break;
-    answer.nearest.push_back({true, cluster_->node_name(node.node), missing_text(pod.request, node)});
+    answer.nearest.push_back(nearest_of(pod.request, node));
   }
   change_pod(pod, nearest, answer);
   return ok_status();

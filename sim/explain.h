@@ -31,6 +31,7 @@ struct Nearest {
   bool is_node = true;  ///< else a domain
   std::string name;
   std::string missing;
+  bool is_amount = true;  ///< what is missing is so much of something, else a reason
 };
 
 /// A change with which it would fit; found by trying.
@@ -83,7 +84,7 @@ class Explainer {
   Status answer_pod(Answer& answer);
   std::vector<placement::NodeAnswer> by_nearness(const placement::PodRequest& pod,
                                                  std::vector<placement::NodeAnswer> answers) const;
-  std::string missing_text(const placement::PodRequest& pod, const placement::NodeAnswer& node) const;
+  Nearest nearest_of(const placement::PodRequest& pod, const placement::NodeAnswer& node) const;
   void change_pod(const AskingPod& pod, std::span<const placement::NodeAnswer> nearest, Answer& answer);
   std::optional<Change> free_pods(const placement::PodRequest& pod, std::span<const placement::NodeAnswer> nearest);
   std::optional<Change> add_node(const placement::PodRequest& pod, std::span<const placement::NodeAnswer> nearest);

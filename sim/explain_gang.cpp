@@ -158,8 +158,10 @@ void Explainer::fewer_members(const Question& question, Answer& answer) {
                                                             : *domains_->find_level(question.request.required_level);
   const bool one_node = level == domains_->node_level();
   const std::string where = one_node ? cluster_->node_name(node) : domains_->path(domains_->domain_of(node, level));
+  // It may be that there are enough members, but not of every role.
+  const std::int64_t needed = found < question.request.min ? question.request.min : wanted;
   answer.nearest.push_back(
-      {one_node, where, std::to_string(wanted - found) + " of " + std::to_string(wanted) + " members"});
+      {one_node, where, std::to_string(needed - found) + " of " + std::to_string(needed) + " members"});
   answer.changes.push_back({"fewer_members", "with " + std::to_string(found) + " of its " + std::to_string(wanted) +
                                                  " members it fits " + place_text(*plan)});
   if (one_node) return;

@@ -106,7 +106,9 @@ std::string refused_text(const Answer& answer) {
       text += fmt::format("  {}: {} node{}\n", why.reason, why.nodes, why.nodes == 1 ? "" : "s");
     }
   }
-  for (const Nearest& near : answer.nearest) text += fmt::format("  nearest: {} lacks {}\n", near.name, near.missing);
+  for (const Nearest& near : answer.nearest) {
+    text += fmt::format("  nearest: {}{} {}\n", near.name, near.is_amount ? " lacks" : ":", near.missing);
+  }
   for (const Change& change : answer.changes) text += fmt::format("  would help: {}\n", change.detail);
   return text;
 }

@@ -87,10 +87,10 @@ constexpr const char* kCompare = "compare --cluster nodes.csv --trace pods.csv "
 TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
   const Ran ran = run("--help");
   EXPECT_EQ(ran.code, 0);
-  for (const char* verb : {"replay", "replay-log", "compare", "admit", "topo", "policies", "trace"})
+  for (const char* verb : {"replay", "replay-log", "compare", "explain", "admit", "topo", "policies", "trace"})
     EXPECT_THAT(ran.out, HasSubstr(verb));
-  for (const char* verb :
-       {"replay", "replay-log", "compare", "admit", "topo", "policies", "trace", "trace stat", "trace synth"}) {
+  for (const char* verb : {"replay", "replay-log", "compare", "explain", "admit", "topo", "policies", "trace",
+                           "trace stat", "trace synth"}) {
     const Ran help = run(std::string(verb) + " --help");
     EXPECT_EQ(help.code, 0) << verb;
     EXPECT_THAT(help.out, HasSubstr("--help")) << verb;
@@ -100,8 +100,9 @@ TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
 }
 
 TEST_F(CommandLine, BadUsageIsOneLineAndCodeTwo) {
-  expect_refused("", "no verb given; known: replay, replay-log, compare, admit, topo, policies, trace");
-  expect_refused("repaly", "unknown verb 'repaly'; known: replay, replay-log, compare, admit, topo, policies, trace");
+  expect_refused("", "no verb given; known: replay, replay-log, compare, explain, admit, topo, policies, trace");
+  expect_refused("repaly",
+                 "unknown verb 'repaly'; known: replay, replay-log, compare, explain, admit, topo, policies, trace");
   expect_refused("--frobnicate", "--frobnicate");
   expect_refused("replay", "--cluster is required; see 'mortise replay --help'");
   expect_refused(std::string(kReplay) + "--frobnicate", "--frobnicate");
