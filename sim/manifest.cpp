@@ -132,23 +132,27 @@ Result<Manifest> Reader::finish(const std::string& path) {
 
 }  // namespace
 
+Result<Manifest> parse_manifest(const std::string& text, const std::string& file) {
+  Reader reader;
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  if (start != std::string::npos && (text[start] == '{' || text[start] == '[')) {
+    const auto document = kube::parse_json_text(text, file);
+    if (!document) return document.error();
+    if (const Status added = reader.add(*document, file + ": "); !added) return added.error();
+  } else {
+    const Status read = kube::read_yaml_text(text, file, [&](const json& document, int line) {
+      return reader.add(document, file + ":" + std::to_string(line) + ": ");
+    });
+    if (!read) return read.error();
+  }
+  return reader.finish(file);
+}
+
 Result<Manifest> read_manifest(const std::string& path) {
   if (const Status status = check_input(path); !status) return status.error();
   const auto text = read_file(path);
   if (!text) return text.error();
-  Reader reader;
-  const std::size_t start = text->find_first_not_of(" \t\r\n");
-  if (start != std::string::npos && ((*text)[start] == '{' || (*text)[start] == '[')) {
-    const auto document = kube::parse_json_text(*text, path);
-    if (!document) return document.error();
-    if (const Status added = reader.add(*document, path + ": "); !added) return added.error();
-  } else {
-    const Status read = kube::read_yaml_text(*text, path, [&](const json& document, int line) {
-      return reader.add(document, path + ":" + std::to_string(line) + ": ");
-    });
-    if (!read) return read.error();
-  }
-  return reader.finish(path);
+  return parse_manifest(*text, path);
 }
 
 }  // namespace mortise::sim

@@ -28,5 +28,7 @@ struct Manifest {
 /// has no Pod, those are made that the controllers of its workloads would make (workload_pods.h). An error names file
 /// and line.
 Result<Manifest> read_manifest(const std::string& path);
+/// The same from its text; `file` is only for messages.
+Result<Manifest> parse_manifest(const std::string& text, const std::string& file);
 
 }  // namespace mortise::sim
