@@ -92,13 +92,14 @@ Status Explainer::check(const Manifest& manifest) const {
 
 Explainer::NodeList Explainer::selected(const kube::Labels& selector) const {
   NodeList nodes;
+  const kube::Labels none;
   for (const auto& [node, place] : file_node_) {
-    const kube::Labels none;
     const kube::Labels& labels = place < input_.file.labels.size() ? input_.file.labels[place] : none;
+    const std::string& name = cluster_->node_name(node);
     const bool all = std::all_of(selector.begin(), selector.end(), [&](const auto& wanted) {
       const auto label = labels.find(wanted.first);
       if (label != labels.end()) return label->second == wanted.second;
-      return wanted.first == kHostname && wanted.second == cluster_->node_name(node);
+      return wanted.first == kHostname && wanted.second == name;
     });
     if (all) nodes.push_back(node);
   }

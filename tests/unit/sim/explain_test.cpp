@@ -386,7 +386,8 @@ TEST_F(Explain, MistakesAreOneLineWithFileAndLine) {
   EXPECT_THAT(refuses("kind: PyTorchJob\napiVersion: kubeflow.org/v1\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: "
                       "{Worker: {replicas: -1}}}\n"),
               HasSubstr("m.yaml:1: "));
-  EXPECT_THAT(refuses("kind: Job\napiVersion: batch/v1\nspec: {}\n"), HasSubstr("m.yaml:1: a Job without metadata.name"));
+  EXPECT_THAT(refuses("kind: Job\napiVersion: batch/v1\nspec: {}\n"),
+              HasSubstr("m.yaml:1: a Job without metadata.name"));
 }
 
 TEST_F(Explain, ThePodsOfAnAnnotationThatIsWrongAreTheFilesFault) {
