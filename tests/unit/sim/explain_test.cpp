@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -121,6 +123,14 @@ class Explain : public testing::Test {
                       place.at("devices").get<std::string>());
     }
     return lines;
+  }
+
+  using Counts = std::map<std::string, int>;
+  /// Members by node.
+  static Counts counts(const json& answer) {
+    Counts found;
+    for (const json& place : answer.at("places")) ++found[place.at("node")];
+    return found;
   }
 
   ScratchDir dir_;
@@ -282,6 +292,37 @@ TEST_F(Explain, APodGroupAndItsPodsInOneFile) {
   EXPECT_THAT(places(answer), ElementsAre("x/p0 a 0,1,2,3", "x/p1 a 4,5,6,7")) << "the third has no room, and need not";
   const json none = explain({node("a", 4)}, items);
   EXPECT_EQ(none.at("reasons")[0].at("detail"), "needs 2 x 4 GPUs; there is room for 1");
+}
+
+// --- worked examples of other schedulers --------------------------------------------------------------------------
+
+// Kueue, KEP 2724, BestFit: 3, 3, 2 and 1 free, 7 pods: 3, 3, - and 1. The last domain is the tightest.
+TEST_F(Explain, KueueBestFitTakesTheRoomiestAndThenTheTightest) {
+  const json answer = explain(
+      {in_rack("a", 3, "r1"), in_rack("b", 3, "r2"), in_rack("c", 2, "r3"), in_rack("d", 1, "r4")}, gang("g", 7, 1));
+  EXPECT_EQ(counts(answer), (Counts{{"a", 3}, {"b", 3}, {"d", 1}}));
+  EXPECT_EQ(answer.at("spread"), json::parse(R"([{"level":"rack","domains":3},{"level":"node","domains":3}])"));
+}
+
+// KAI, docs/topology: zone A has 5 GPUs free, zone B 6; three tasks go to the tighter zone A, two of them into rack A1
+// and one into another.
+TEST_F(Explain, KaiTakesTheTighterZoneAndItsRoomiestRack) {
+  const auto place = [](const std::string& name, const std::string& zone, const std::string& rack) {
+    return node(name, 1, {{"topology.kubernetes.io/zone", zone}, {"topology.kubernetes.io/rack", rack}});
+  };
+  std::vector<json> nodes = {place("a1-1", "A", "A1"), place("a1-2", "A", "A1")};
+  for (const char* rack : {"A2", "A3", "A4"}) nodes.push_back(place(std::string(rack) + "-1", "A", rack));
+  for (const char* rack : {"B1", "B2", "B3"}) {
+    for (const char* which : {"-1", "-2"}) nodes.push_back(place(std::string(rack) + which, "B", rack));
+  }
+  std::vector<json> tasks = gang("g", 3, 1, "zone");
+  for (json& task : tasks) task["metadata"]["annotations"]["mortise.dev/topology-preferred"] = "rack";
+  const json answer = explain(nodes, tasks);
+  EXPECT_EQ(answer.at("level"), "zone");
+  EXPECT_EQ(answer.at("domain"), "A");
+  const Counts found = counts(answer);
+  EXPECT_EQ(found.count("a1-1") + found.count("a1-2"), 2U);
+  EXPECT_EQ(answer.at("spread")[0], json::parse(R"({"level":"rack","domains":2})"));
 }
 
 // --- reports of other schedulers, as explain sees them ------------------------------------------------------------
