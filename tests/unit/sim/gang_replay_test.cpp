@@ -111,9 +111,9 @@ TEST(GangReplay, Sp429SumsDoNotAdmitAGangAndWhatComesNextIsNotHeldUp) {
 }
 
 TEST(GangReplay, ARequiredLevelKeepsAGangInOneRack) {
-  // The rack with three nodes is the only one for three members of two GPUs; after it is full nothing is.
+  // Only one rack has three nodes. The second gang would find three nodes too, but not in one rack.
   const ClusterInput cluster =
-      cluster_of({{"a", 2, "r1"}, {"b", 2, "r1"}, {"c", 2, "r2"}, {"d", 2, "r2"}, {"e", 2, "r2"}});
+      cluster_of({{"a", 2, "r1"}, {"b", 2, "r1"}, {"c", 2, "r2"}, {"d", 2, "r2"}, {"e", 2, "r2"}, {"f", 2, "r3"}});
   const Workload workload = workload_of("g,100,1,2,1000,3,,,rack\n");
   const Outcome outcome = run_on(cluster, workload, arrive_in_order("g\ng\n"));
   ASSERT_TRUE(outcome.run) << outcome.run.message();
