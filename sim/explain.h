@@ -95,7 +95,9 @@ class Explainer {
   Status take_places(const placement::GangPlan& plan, const Question& question, Answer& answer);
   void change_gang(const Question& question, placement::GangReason reason, Answer& answer);
   void relax_level(const Question& question, Answer& answer);
-  void fewer_members(const Question& question, Answer& answer);
+  std::optional<NodeId> fewer_members(const Question& question, Answer& answer);
+  int required_level(const Question& question) const;
+  std::optional<NodeId> roomiest(const Question& question, std::optional<NodeId> near) const;
   std::optional<Change> more_nodes(const Question& question, NodeId like);
   std::string place_text(const placement::GangPlan& plan) const;
 

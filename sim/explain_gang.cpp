@@ -113,7 +113,12 @@ Status Explainer::take_places(const GangPlan& plan, const Question& question, An
 void Explainer::change_gang(const Question& question, GangReason reason, Answer& answer) {
   if (reason == GangReason::kInvalid) return;
   relax_level(question, answer);
-  if (reason == GangReason::kNoRoom || reason == GangReason::kNeverFits) fewer_members(question, answer);
+  if (reason != GangReason::kNoRoom && reason != GangReason::kNeverFits) return;
+  const std::optional<NodeId> near = fewer_members(question, answer);
+  if (required_level(question) == domains_->node_level()) return;  // a new node is a new domain
+  if (const auto like = roomiest(question, near)) {
+    if (const auto change = more_nodes(question, *like)) answer.changes.push_back(*change);
+  }
 }
 
 /// The finest coarser level for which it fits. Only a preference that the cluster does not know may have to go.
@@ -140,8 +145,8 @@ void Explainer::relax_level(const Question& question, Answer& answer) {
   }
 }
 
-/// As many members as have room together. What they lack to the whole may come with more nodes.
-void Explainer::fewer_members(const Question& question, Answer& answer) {
+/// As many members as have room together; a node of theirs, if any have.
+std::optional<NodeId> Explainer::fewer_members(const Question& question, Answer& answer) {
   placement::GangRequest request = question.request;
   std::int64_t wanted = 0;
   for (placement::GangRole& role : request.roles) {
@@ -151,11 +156,10 @@ void Explainer::fewer_members(const Question& question, Answer& answer) {
   request.min = 1;
   const GangDecision decision = planner_->plan(request);
   const auto* plan = std::get_if<GangPlan>(&decision);
-  if (plan == nullptr) return;
+  if (plan == nullptr) return std::nullopt;
   const auto found = static_cast<std::int64_t>(plan->members.size());
   const NodeId node = plan->members.front().node;
-  const int level = question.request.required_level.empty() ? Domains::kCluster
-                                                            : *domains_->find_level(question.request.required_level);
+  const int level = required_level(question);
   const bool one_node = level == domains_->node_level();
   const std::string where = one_node ? cluster_->node_name(node) : domains_->path(domains_->domain_of(node, level));
   // It may be that there are enough members, but not of every role.
@@ -164,16 +168,33 @@ void Explainer::fewer_members(const Question& question, Answer& answer) {
       {one_node, where, std::to_string(needed - found) + " of " + std::to_string(needed) + " members"});
   answer.changes.push_back({"fewer_members", "with " + std::to_string(found) + " of its " + std::to_string(wanted) +
                                                  " members it fits " + place_text(*plan)});
-  if (one_node) return;
-  // Of the nodes in that domain, one with the most GPUs, the first by name.
-  NodeId like = node;
-  for (const auto& [other, place] : file_node_) {
+  return node;
+}
+
+/// What the cluster is known to have.
+int Explainer::required_level(const Question& question) const {
+  const std::string& level = question.request.required_level;
+  return level.empty() ? Domains::kCluster : domains_->find_level(level).value_or(Domains::kCluster);
+}
+
+/// The node with the most GPUs, the first by name, where the largest role may go and, given a node that is near, in its
+/// domain of the required level.
+std::optional<NodeId> Explainer::roomiest(const Question& question, std::optional<NodeId> near) const {
+  const auto largest = std::max_element(question.request.roles.begin(), question.request.roles.end(),
+                                        [](const auto& a, const auto& b) { return a.pod.gpus < b.pod.gpus; });
+  const auto list =
+      question.lists.find(question.selectors[static_cast<std::size_t>(largest - question.request.roles.begin())]);
+  const int level = required_level(question);
+  std::optional<NodeId> best;
+  for (const auto& [node, place] : file_node_) {
     const placement::NodeSpec& spec = input_.file.nodes[place];
-    if (!spec.schedulable || domains_->domain_of(other, level) != domains_->domain_of(node, level)) continue;
-    const placement::NodeSpec& best = input_.file.nodes[file_node_.at(like)];
-    if (std::tuple(-spec.gpus, spec.name) < std::tuple(-best.gpus, best.name)) like = other;
+    if (!spec.schedulable) continue;
+    if (near && domains_->domain_of(node, level) != domains_->domain_of(*near, level)) continue;
+    if (list != question.lists.end() && !std::binary_search(list->second.begin(), list->second.end(), node)) continue;
+    const placement::NodeSpec* known = best ? &input_.file.nodes[file_node_.at(*best)] : nullptr;
+    if (known == nullptr || std::tuple(-spec.gpus, spec.name) < std::tuple(-known->gpus, known->name)) best = node;
   }
-  if (const auto change = more_nodes(question, like)) answer.changes.push_back(*change);
+  return best;
 }
 
 /// So many more nodes like this one, with its labels, found by adding one after the other.

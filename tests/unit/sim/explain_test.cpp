@@ -233,6 +233,15 @@ TEST_F(Explain, SoManyNodesAreAddedAsItTakes) {
   EXPECT_EQ(explain({node("a", 8), node("b", 8)}, gang("h", 2, 8)).at("fits"), true) << "nothing of the trial stays";
 }
 
+TEST_F(Explain, AFullClusterTakesAWholeGangOfNewNodes) {
+  const json answer = explain(
+      {node("small", 4), node("a", 8), node("b", 8), on_node(pod("old", 8), "a"), on_node(pod("older", 8), "b")},
+      gang("g", 2, 8));
+  EXPECT_EQ(answer.at("reasons")[0].at("detail"), "needs 2 x 8 GPUs; there is room for 0");
+  EXPECT_TRUE(answer.at("nearest").empty());
+  EXPECT_EQ(change(answer, "add_node"), "2 more nodes like a");
+}
+
 TEST_F(Explain, LevelsThatTheClusterDoesNotHaveAreNamed) {
   const json answer = explain({in_rack("a", 8, "r1")}, gang("g", 2, 4, "block"));
   EXPECT_EQ(answer.at("reasons")[0].at("reason"), "GangUnknownLevel");
