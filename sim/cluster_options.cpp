@@ -18,6 +18,9 @@ void add_cluster_options(CLI::App& app, ClusterArguments& arguments) {
   app.add_option("--topology", arguments.topology,
                  "Of the nodes of a CSV: none (default), or catalogue: the machine with their GPU model and number")
       ->type_name("SOURCE");
+  app.add_option("--levels", arguments.levels,
+                 "Topology levels above the nodes, coarse to fine, for gangs; default: as the nodes' labels tell")
+      ->type_name("NAME=LABEL,...");
   app.add_option("--node-rank", arguments.node_rank, "File with the tie order: one 'node rank' a line")
       ->type_name("FILE");
 }

@@ -8,7 +8,8 @@ class App;
 
 namespace mortise::sim {
 
-/// The options of a verb that runs traces on a cluster: --cluster, --catalogue, --topology and --node-rank.
+/// The options of a verb that runs traces on a cluster: --cluster, --catalogue, --topology,
+/// --levels and --node-rank.
 void add_cluster_options(CLI::App& app, ClusterArguments& arguments);
 
 /// The first two of them, for verbs that only look at the nodes.

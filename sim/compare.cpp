@@ -94,7 +94,8 @@ class Matrix {
       if (!found.note.empty() && hooks_.on_note) hooks_.on_note(found.note + "; run again");
     }
     const ReplaySpec replay_spec{
-        spec_.cluster.file, spec_.cluster.rank_table(), job.trace->workload, spec_.arrival, *job.policy, job.seed};
+        spec_.cluster.file, spec_.cluster.rank_table(), job.trace->workload, spec_.arrival, *job.policy,
+        job.seed,           spec_.cluster.levels};
     Result<ReplayResult> result = replay(replay_spec);
     if (!result) return Error{fmt::format("trace {}, seed {}: {}", trace, job.seed, result.message())};
     if (store_) {

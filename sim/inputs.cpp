@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scheduler/base/rng.h"
+#include "sim/cluster_domains.h"
 #include "sim/files.h"
 #include "sim/source_digest.h"
 #include "traces/formats.h"
@@ -41,12 +42,16 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
   if (!csv_topology && !arguments.topology.empty() && arguments.topology != "none") {
     return Error{fmt::format("--topology '{}'; allowed: none, catalogue", arguments.topology)};
   }
+  auto levels = parse_levels(arguments.levels);
+  if (!levels) return levels.error();
   auto file = kube::load_cluster_file(
-      arguments.cluster, {.catalogue = arguments.catalogue, .trace_models = true, .csv_topology = csv_topology});
+      arguments.cluster,
+      {.catalogue = arguments.catalogue, .trace_models = !arguments.live_models, .csv_topology = csv_topology});
   if (!file) return file.error();
   if (const Status status = check_gpus(*file, arguments.cluster); !status) return status.error();
   ClusterInput input;
   input.file = *std::move(file);
+  input.levels = *std::move(levels);
   const std::string& ranks_path = arguments.node_rank;
   if (!ranks_path.empty()) {
     if (const Status status = check_input(ranks_path); !status) return status.error();
@@ -64,6 +69,7 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
   if (input.file.catalogue_digest != 0) {
     input.digest += fmt::format(" catalogue {:016x}", input.file.catalogue_digest);
   }
+  if (!arguments.levels.empty()) input.digest += " levels " + arguments.levels;
   if (ranks_path.empty()) return input;
   const auto rank_digest = digest_of_file(ranks_path);
   if (!rank_digest) return rank_digest.error();

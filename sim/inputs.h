@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "scheduler/base/result.h"
 #include "scheduler/kube/objects/cluster_file.h"
+#include "scheduler/placement/topology_levels.h"
 #include "sim/arrivals.h"
 #include "sim/workload.h"
 
@@ -19,6 +21,7 @@ enum class Digest { kNone, kTaken };
 struct ClusterInput {
   kube::ClusterFile file;
   std::optional<kube::NodeRanks> ranks;
+  std::vector<placement::TopologyLevel> levels;  ///< above the nodes; empty: as their labels tell
   std::string digest;
 
   const kube::NodeRanks* rank_table() const { return ranks ? &*ranks : nullptr; }
@@ -34,6 +37,8 @@ struct ClusterArguments {
   std::string cluster;
   std::string catalogue = {};  ///< empty: the one that came with the program
   std::string topology = {};   ///< of the nodes of a CSV: none (also if empty), or catalogue
+  std::string levels = {};     ///< NAME=LABEL,...; empty: as the nodes' labels tell
+  bool live_models = false;    ///< GPU models of catalogue machines as node labels spell them, not as traces do
   std::string node_rank = {};  ///< empty: the tie order is drawn from the seed
 };
 

@@ -3,6 +3,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/decision.h"
@@ -15,5 +16,8 @@ namespace mortise::sim {
 void write_placement(std::ostream& out, const std::string& pod, const placement::ClusterState& cluster,
                      const placement::Decision& decision,
                      const std::optional<placement::PlacementQuality>& quality = std::nullopt);
+
+/// The same for a pod that has no place, for this reason.
+void write_failed(std::ostream& out, const std::string& pod, std::string_view reason);
 
 }  // namespace mortise::sim

@@ -48,6 +48,24 @@ Json topology_json(const TopologyMeans& means) {
           {"numa_nodes", nullable(means.numa_nodes)}};
 }
 
+Json gangs_json(const GangFigures& gangs) {
+  Json spread = Json::array();
+  for (const GangSpread& level : gangs.spread) spread.push_back({{"level", level.level}, {"domains", level.domains}});
+  return {
+      {"arrived", gangs.arrived}, {"placed", gangs.placed}, {"failed", gangs.failed}, {"spread", std::move(spread)}};
+}
+
+GangFigures gangs_from(const Json& json) {
+  GangFigures gangs{json.at("arrived").get<std::int64_t>(),
+                    json.at("placed").get<std::int64_t>(),
+                    json.at("failed").get<std::int64_t>(),
+                    {}};
+  for (const Json& level : json.at("spread")) {
+    gangs.spread.push_back({level.at("level").get<std::string>(), level.at("domains").get<double>()});
+  }
+  return gangs;
+}
+
 Json to_json(const ReplayResult& run) {
   Json json = {{"trace", run.trace},
                {"policy", run.policy},
@@ -63,6 +81,7 @@ Json to_json(const ReplayResult& run) {
                {"frag_pct_of_idle", nullable(run.frag_pct_of_idle)},
                {"frag_pct_of_capacity", run.frag_pct_of_capacity}};
   if (run.topology) json["topology"] = topology_json(*run.topology);
+  if (run.gangs) json["gangs"] = gangs_json(*run.gangs);
   json["curve"] = curve_json(run.curve);
   return json;
 }
@@ -87,6 +106,7 @@ ReplayResult from_json(const Json& json) {
     run.topology = TopologyMeans{topology->at("pods").get<std::int64_t>(), topology->at("bandwidth_pct").get<double>(),
                                  topology->at("ring_pct").get<double>(), from_nullable(topology->at("numa_nodes"))};
   }
+  if (const auto gangs = json.find("gangs"); gangs != json.end()) run.gangs = gangs_from(*gangs);
   for (const Json& row : json.at("curve")) {
     run.curve.push_back({row.at("arrived_pct").get<std::int64_t>(), from_nullable(row.at("allocation_pct")),
                          from_nullable(row.at("frag_pct_of_idle")), from_nullable(row.at("frag_pct_of_capacity"))});

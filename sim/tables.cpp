@@ -78,6 +78,14 @@ std::string run_text(const ReplayResult& run) {
     totals.push_back({"  best ring, % of the best set's", percent(run.topology->ring_pct)});
     totals.push_back({"  NUMA nodes", percent(run.topology->numa_nodes)});
   }
+  if (run.gangs) {
+    totals.push_back({"gangs arrived", fmt::format("{}", run.gangs->arrived)});
+    totals.push_back({"  placed", fmt::format("{}", run.gangs->placed)});
+    totals.push_back({"  failed", fmt::format("{}", run.gangs->failed)});
+    for (const GangSpread& level : run.gangs->spread) {
+      totals.push_back({fmt::format("  level {}, domains of a gang", level.level), percent(level.domains)});
+    }
+  }
   text += align_columns(totals, {false, true});
   std::vector<std::vector<std::string>> rows = {{"arrived %", "allocated %", "fragmented %", "allocated"}};
   const std::int64_t step = curve_step(run.curve.size());

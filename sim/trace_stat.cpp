@@ -61,6 +61,11 @@ TraceStat stat_of(const traces::Trace& trace) {
       ++stat.durations_unknown;
     }
   }
+  for (const traces::GangRecord& gang : trace.gangs) {
+    ++stat.gangs;
+    stat.gang_pods += gang.size();
+    stat.largest_gang = std::max<std::int64_t>(stat.largest_gang, gang.size());
+  }
   stat.distinct_requests = static_cast<std::int64_t>(requests.size());
   stat.durations = durations_of(std::move(durations));
   return stat;
@@ -76,18 +81,21 @@ std::string stat_json(const TraceStat& stat) {
                  {"p99", seconds(stat.durations->p99)},
                  {"max", seconds(stat.durations->max)}};
   }
-  const nlohmann::ordered_json json = {{"trace", stat.trace},
-                                       {"pods", stat.pods},
-                                       {"pods_by_gpus", std::move(by_gpus)},
-                                       {"share_pods", stat.share_pods},
-                                       {"model_pods", stat.model_pods},
-                                       {"distinct_requests", stat.distinct_requests},
-                                       {"gpu_demand", gpus(stat.gpu_demand)},
-                                       {"cpu_demand", cores(stat.cpu_demand)},
-                                       {"memory_demand_gib", stat.memory_demand_gib},
-                                       {"last_submit_s", seconds(stat.last_submit)},
-                                       {"durations_unknown", stat.durations_unknown},
-                                       {"duration_s", std::move(durations)}};
+  nlohmann::ordered_json json = {{"trace", stat.trace},
+                                 {"pods", stat.pods},
+                                 {"pods_by_gpus", std::move(by_gpus)},
+                                 {"share_pods", stat.share_pods},
+                                 {"model_pods", stat.model_pods},
+                                 {"distinct_requests", stat.distinct_requests},
+                                 {"gpu_demand", gpus(stat.gpu_demand)},
+                                 {"cpu_demand", cores(stat.cpu_demand)},
+                                 {"memory_demand_gib", stat.memory_demand_gib},
+                                 {"last_submit_s", seconds(stat.last_submit)},
+                                 {"durations_unknown", stat.durations_unknown},
+                                 {"duration_s", std::move(durations)}};
+  if (stat.gangs > 0) {
+    json["gangs"] = {{"count", stat.gangs}, {"pods", stat.gang_pods}, {"largest", stat.largest_gang}};
+  }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -107,6 +115,11 @@ std::string stat_text(const TraceStat& stat) {
   rows.push_back({"memory asked for, GiB", fmt::format("{:.2f}", stat.memory_demand_gib)});
   rows.push_back({"last submission, s", fmt::format("{:.0f}", seconds(stat.last_submit))});
   rows.push_back({"pods of unknown duration", fmt::format("{}", stat.durations_unknown)});
+  if (stat.gangs > 0) {
+    rows.push_back({"gangs", fmt::format("{}", stat.gangs)});
+    rows.push_back({"  pods in gangs", fmt::format("{}", stat.gang_pods)});
+    rows.push_back({"  pods of the largest", fmt::format("{}", stat.largest_gang)});
+  }
   if (stat.durations) {
     rows.push_back({"duration p50, s", fmt::format("{:.0f}", seconds(stat.durations->p50))});
     rows.push_back({"duration p90, s", fmt::format("{:.0f}", seconds(stat.durations->p90))});

@@ -20,6 +20,9 @@ struct TraceStat {
   MilliCpu cpu_demand = 0;
   double memory_demand_gib = 0;
   std::map<std::int32_t, std::int64_t> pods_by_gpus;
+  std::int64_t gangs = 0;
+  std::int64_t gang_pods = 0;
+  std::int64_t largest_gang = 0;  ///< pods
 
   Nanoseconds last_submit = 0;
   std::int64_t durations_unknown = 0;

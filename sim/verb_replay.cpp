@@ -68,9 +68,9 @@ Result<ReplayResult> simulate(const ReplayOptions& options, const ReplayInputs& 
   ReplayHooks hooks;
   hooks.times = &times;
   hooks.on_progress = [&](std::uint64_t arrived, std::uint64_t of) { progress.at(arrived, of); };
-  const ReplaySpec spec{inputs.cluster.file,   inputs.cluster.rank_table(),
-                        inputs.trace.workload, inputs.arrival,
-                        options.policy,        inputs.seed};
+  const ReplaySpec spec{
+      inputs.cluster.file, inputs.cluster.rank_table(), inputs.trace.workload, inputs.arrival, options.policy,
+      inputs.seed,         inputs.cluster.levels};
   if (options.placements.empty()) return replay(spec, hooks);
   std::optional<ReplayResult> result;
   const Status written = write_file(options.placements, [&](std::ostream& out) {

@@ -17,6 +17,8 @@ constexpr Verb kVerbs[] = {
     {"replay", "Run one simulation: place a trace's pods one after another on a cluster", add_replay},
     {"replay-log", "Take the decisions of a live cluster again, with its policy or another", add_replay_log},
     {"compare", "Run traces x policies x seeds in parallel and compare the policies", add_compare},
+    {"explain", "Tell where pods and gangs of a manifest would go, or why they do not fit and what would help",
+     add_explain},
     {"admit", "Tell what kubelet's Topology Manager would decide about pods on nodes", add_admit},
     {"topo", "Read, print and draw the topology of a machine", add_topo},
     {"policies", "List the placement policies", add_policies},

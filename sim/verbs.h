@@ -39,6 +39,7 @@ VerbRun add_replay(CLI::App& app);
 VerbRun add_replay_log(CLI::App& app);
 VerbRun add_compare(CLI::App& app);
 VerbRun add_admit(CLI::App& app);
+VerbRun add_explain(CLI::App& app);
 VerbRun add_policies(CLI::App& app);
 VerbRun add_topo(CLI::App& app);
 VerbRun add_trace(CLI::App& app);

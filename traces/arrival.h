@@ -13,23 +13,28 @@
 
 namespace mortise::traces {
 
-/// One arrival of a replay without time.
+/// One arrival of a replay without time: a pod, or all pods of a gang.
 struct Arrival {
-  std::uint32_t pod = 0;  ///< index into Trace::pods
-  std::string name;       ///< the pod's name; `<name>-clone-<n>`, n from 1, where it is repeated
+  std::uint32_t pod = 0;    ///< index into Trace::pods; of a gang its first
+  std::string name;         ///< the pod's or gang's name; `<name>-clone-<n>`, n from 1, where it is repeated
+  std::uint32_t clone = 0;  ///< that n; 0: the first time
 };
 
-/// The most arrivals a replay may have.
+/// The name of a pod the n-th time that it, or its gang, comes again; the pod's own for 0.
+std::string clone_name(const std::string& name, std::uint32_t n);
+
+/// The most pods that may arrive in a replay.
 inline constexpr std::size_t kMaxArrivals = 10'000'000;
 inline constexpr double kMaxInflation = 1000;
 
 /// The arrivals of the published study ("tune"): all pods in random order, then, while their GPU demand is below
 /// ratio x capacity, pods drawn with replacement until the next would exceed it; or, where it is above, without
 /// random pods until it is not. Same trace, ratio, capacity and seed: same arrivals. Refuses a trace that cannot
-/// reach the target because it asks for no GPUs, or only with more than kMaxArrivals.
+/// reach the target because it asks for no GPUs, or only with more than kMaxArrivals. A gang comes, is drawn and is
+/// left out as one, with the demand of all its members; their largest share of one GPU decides whether it would exceed.
 Result<std::vector<Arrival>> inflate(const Trace& trace, double ratio, MilliGpu capacity, std::uint64_t seed);
 
-/// Arrivals from a list of pod names, one a line. `file_name` is only for messages.
+/// Arrivals from a list of names, one a line: of gangs, and of pods that are in none. `file_name` is only for messages.
 Result<std::vector<Arrival>> read_order(const Trace& trace, std::istream& in, const std::string& file_name);
 
 struct Inflate {

@@ -93,16 +93,16 @@ Status CsvReader::split_line() {
   }
 }
 
-Status CsvReader::read_header(std::span<const std::string_view> columns, std::size_t required) {
+Status CsvReader::read_header(std::span<const std::string_view> columns, std::size_t required, std::size_t single) {
   const auto found = next_line();
   if (!found) return found.error();
   if (!*found)
     return Error{file_name_ + ": the file is empty; allowed: a header line " + joined(columns) + " and rows"};
   if (const Status split = split_line(); !split) return split;
-  return bind(columns, required);
+  return bind(columns, required, single);
 }
 
-Status CsvReader::bind(std::span<const std::string_view> columns, std::size_t required) {
+Status CsvReader::bind(std::span<const std::string_view> columns, std::size_t required, std::size_t single) {
   names_.assign(columns.begin(), columns.end());
   position_.assign(columns.size(), kAbsent);
   width_ = fields_.size();
@@ -115,13 +115,13 @@ Status CsvReader::bind(std::span<const std::string_view> columns, std::size_t re
     }
     if (position_[column] != kAbsent) return error("column " + shown(fields_[i]) + " is there twice; allowed: once");
     position_[column] = i;
-    has_optional_ = has_optional_ || column >= required;
+    has_optional_ = has_optional_ || (column >= required && column < single);
   }
-  const std::size_t needed = has_optional_ ? columns.size() : required;
+  const std::size_t needed = has_optional_ ? single : required;
   for (std::size_t column = 0; column < needed; ++column) {
     if (position_[column] != kAbsent) continue;
-    const std::string shorter = required < columns.size() ? joined(columns.first(required)) + " or " : "";
-    return error("the column " + names_[column] + " is missing; allowed: " + shorter + joined(columns));
+    const std::string shorter = required < single ? joined(columns.first(required)) + " or " : "";
+    return error("the column " + names_[column] + " is missing; allowed: " + shorter + joined(columns.first(single)));
   }
   return ok_status();
 }
@@ -135,6 +135,10 @@ Result<bool> CsvReader::next() {
                  ", as many as the header");
   }
   return true;
+}
+
+bool CsvReader::has(std::size_t column) const {
+  return position_[column] != kAbsent;
 }
 
 std::string_view CsvReader::text(std::size_t column) const {

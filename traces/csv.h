@@ -21,11 +21,16 @@ class CsvReader {
   /// `file_name` is only for messages.
   CsvReader(std::istream& in, std::string file_name);
 
-  /// Reads the header. `columns` are all names the format has, in any order in the file: the first `required`
-  /// must be there, the others all or none, and nothing else may be. Fields are then addressed by index in `columns`.
-  Status read_header(std::span<const std::string_view> columns, std::size_t required);
-  /// Whether the optional columns are there.
+  /// Reads the header. `columns` are all names the format has, in any order in the file: the first `required` must be
+  /// there, those up to `single` all or none, each of the rest as it likes, and nothing else may be. Fields are then
+  /// addressed by index in `columns`.
+  Status read_header(std::span<const std::string_view> columns, std::size_t required, std::size_t single);
+  Status read_header(std::span<const std::string_view> columns, std::size_t required) {
+    return read_header(columns, required, columns.size());
+  }
+  /// Whether the columns that come all or none are there.
   bool has_optional() const { return has_optional_; }
+  bool has(std::size_t column) const;
 
   /// Moves to the next row; false at the end of the file.
   Result<bool> next();
@@ -44,7 +49,7 @@ class CsvReader {
   Result<bool> next_line();
   Status split_line();
   Result<std::size_t> quoted_field(std::size_t start);
-  Status bind(std::span<const std::string_view> columns, std::size_t required);
+  Status bind(std::span<const std::string_view> columns, std::size_t required, std::size_t single);
 
   std::istream& in_;
   std::string file_name_;

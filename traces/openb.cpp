@@ -1,11 +1,12 @@
 #include "traces/openb.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "traces/csv.h"
+#include "traces/gang_rows.h"
 #include "traces/limits.h"
 
 namespace mortise::traces {
@@ -15,6 +16,14 @@ namespace {
 enum Column : std::size_t { kName, kCpu, kMemory, kGpus, kGpuMilli, kSpec, kQos, kPhase, kCreated, kDeleted, kStarted };
 
 constexpr std::int64_t kMaxGpuMilli = 1'000'000;
+
+/// What a file may have.
+constexpr auto kColumns = [] {
+  std::array<std::string_view, std::size(kOpenbColumns) + std::size(kGangColumns)> all{};
+  std::copy(std::begin(kGangColumns), std::end(kGangColumns),
+            std::copy(std::begin(kOpenbColumns), std::end(kOpenbColumns), all.begin()));
+  return all;
+}();
 
 Status read_gpus(const CsvReader& csv, PodRecord& pod) {
   const auto gpus = csv.number(kGpus, 0, kMaxGpus);
@@ -81,23 +90,20 @@ Result<PodRecord> read_row(const CsvReader& csv) {
 
 Result<Trace> read_openb(std::istream& in, const std::string& file_name) {
   CsvReader csv(in, file_name);
-  if (const Status header = csv.read_header(kOpenbColumns, kOpenbRequired); !header) return header.error();
+  const Status header = csv.read_header(kColumns, kOpenbRequired, std::size(kOpenbColumns));
+  if (!header) return header.error();
   Trace trace;
   trace.name = openb_trace_name(file_name);
-  std::unordered_map<std::string, std::size_t> line_of;
+  GangRows rows(trace, std::size(kOpenbColumns));
   while (true) {
     const auto more = csv.next();
     if (!more) return more.error();
     if (!*more) break;
     auto pod = read_row(csv);
     if (!pod) return pod.error();
-    const auto [first, is_new] = line_of.emplace(pod->name, csv.line());
-    if (!is_new) {
-      return csv.error("pod '" + pod->name + "' is already on line " + std::to_string(first->second) +
-                       "; allowed: each name once");
-    }
-    trace.pods.push_back(*std::move(pod));
+    if (const Status added = rows.add(csv, *std::move(pod)); !added) return added.error();
   }
+  rows.finish();
   if (trace.pods.empty()) return csv.error("no pods after the header; allowed: one row or more");
   return trace;
 }

@@ -22,6 +22,26 @@ struct PodRecord {
   std::optional<Nanoseconds> wait = {};  ///< from submit to start as recorded; empty: never started, or unknown
   std::string status = {};               ///< how it ended, as the trace spells it; empty: unknown
   std::string qos = {};                  ///< service class, as the trace spells it; empty: none
+  /// Index into Trace::gangs; empty: it is for itself.
+  std::optional<std::uint32_t> gang = {};
+};
+
+/// Members of a gang that one row of a trace stands for: pods that are alike, one after another in Trace::pods.
+struct GangRoleRecord {
+  std::string name;         ///< empty: none
+  std::uint32_t first = 0;  ///< index into Trace::pods
+  std::uint32_t count = 0;
+};
+
+/// Pods that start together or not at all. The members of all roles stand one after another in Trace::pods.
+struct GangRecord {
+  std::string name;
+  std::vector<GangRoleRecord> roles;  ///< at least one
+  std::string required_level;         ///< of the topology above the nodes; empty: anywhere
+  std::string preferred_level;        ///< empty: none
+
+  std::uint32_t first() const { return roles.front().first; }
+  std::uint32_t size() const { return roles.back().first + roles.back().count - first(); }
 };
 
 /// One node of a node list.
@@ -36,6 +56,7 @@ struct NodeRecord {
 struct Trace {
   std::string name;  ///< e.g. "default" of openb_pod_list_default.csv
   std::vector<PodRecord> pods;
+  std::vector<GangRecord> gangs = {};
 };
 
 /// The models of a gpu_spec, sorted, each once. Empty: any model will do.

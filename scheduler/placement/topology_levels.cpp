@@ -40,6 +40,7 @@ std::span<const LevelHierarchy> known_hierarchies() {
       {"OCI",
        HierarchyKind::kNetwork,
        {{"network-block", "oci.oraclecloud.com/host.network_block_id"}, {"rack", "oci.oraclecloud.com/host.rack_id"}}},
+      {"pools", HierarchyKind::kNetwork, {{"rack", "topology.kubernetes.io/rack"}}},
       {"Topograph",
        HierarchyKind::kAccelerator,
        {{"accelerator-domain", "accelerator.topograph.run/domain"},

@@ -88,10 +88,10 @@ constexpr const char* kCompare = "compare --cluster nodes.csv --trace pods.csv "
 TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
   const Ran ran = run("--help");
   EXPECT_EQ(ran.code, 0);
-  for (const char* verb : {"replay", "replay-log", "compare", "admit", "topo", "policies", "trace"})
+  for (const char* verb : {"replay", "replay-log", "compare", "explain", "admit", "topo", "policies", "trace"})
     EXPECT_THAT(ran.out, HasSubstr(verb));
-  for (const char* verb :
-       {"replay", "replay-log", "compare", "admit", "topo", "policies", "trace", "trace stat", "trace synth"}) {
+  for (const char* verb : {"replay", "replay-log", "compare", "explain", "admit", "topo", "policies", "trace",
+                           "trace stat", "trace synth"}) {
     const Ran help = run(std::string(verb) + " --help");
     EXPECT_EQ(help.code, 0) << verb;
     EXPECT_THAT(help.out, HasSubstr("--help")) << verb;
@@ -101,8 +101,9 @@ TEST_F(CommandLine, HelpIsOnStdoutForEveryVerb) {
 }
 
 TEST_F(CommandLine, BadUsageIsOneLineAndCodeTwo) {
-  expect_refused("", "no verb given; known: replay, replay-log, compare, admit, topo, policies, trace");
-  expect_refused("repaly", "unknown verb 'repaly'; known: replay, replay-log, compare, admit, topo, policies, trace");
+  expect_refused("", "no verb given; known: replay, replay-log, compare, explain, admit, topo, policies, trace");
+  expect_refused("repaly",
+                 "unknown verb 'repaly'; known: replay, replay-log, compare, explain, admit, topo, policies, trace");
   expect_refused("--frobnicate", "--frobnicate");
   expect_refused("replay", "--cluster is required; see 'mortise replay --help'");
   expect_refused(std::string(kReplay) + "--frobnicate", "--frobnicate");
@@ -118,6 +119,9 @@ TEST_F(CommandLine, BadOptionValuesAreRefused) {
   expect_refused(std::string(kReplay) + "--seed x", "--seed 'x' is not a number");
   expect_refused(std::string(kReplay) + "--seed=-1", "--seed '-1' is not a number");
   expect_refused(std::string(kReplay) + "--arrival sorted", "sorted");
+  expect_refused(std::string(kReplay) + "--levels rack", "\"rack\" is not NAME=LABEL");
+  expect_refused("explain --cluster nodes.csv --pod pods.csv --policy nope", "nope");
+  expect_refused("explain --cluster nodes.csv --pod absent.yaml", "absent.yaml: cannot read: No such file");
   expect_refused(std::string(kReplay) + "--arrival inflate:0", "inflate");
   expect_refused(std::string(kReplay) + "--arrival order:absent.txt", "absent.txt: cannot read: No such file");
   expect_refused(std::string(kCompare) + "--policies fgd,nope --seeds 1", "nope");
@@ -165,6 +169,14 @@ TEST_F(CommandLine, BadTracesAreRefusedWithFileAndLine) {
     expect_refused(with("negative.csv"), "negative.csv:2:");
     expect_refused(with("twice.csv"), "twice.csv:7:");
   }
+}
+
+TEST_F(CommandLine, BadGangsOfATraceAreRefusedWithFileAndLine) {
+  write("size.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gang_size\na,1,1,1,1000,2\nb,1,1,1,1000,x\n");
+  write("level.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gang_size,topology_required\na,1,1,1,1000,2,rack\n");
+  expect_refused("replay --cluster nodes.csv --trace size.csv --policy fgd", "size.csv:3: gang_size is 'x'");
+  expect_refused("replay --cluster nodes.csv --trace level.csv --policy fgd",
+                 "gang \"a\": the cluster has no topology level \"rack\"; known: node");
 }
 
 TEST_F(CommandLine, BadClustersAreRefusedWithFileAndLine) {

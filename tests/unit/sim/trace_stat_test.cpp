@@ -49,6 +49,14 @@ TEST(TraceStat, DurationsAreNearestRankOfTheKnownOnes) {
   EXPECT_EQ(stat.durations->max, 30 * kSecond);
 }
 
+TEST(TraceStat, GangsAreCountedWhereThereAreSome) {
+  traces::Trace trace = sample_trace();
+  EXPECT_THAT(stat_json(stat_of(trace)), testing::Not(HasSubstr("gangs")));
+  trace.gangs = {{"g", {{"", 0, 1}, {"", 1, 2}}, "", ""}};
+  EXPECT_THAT(stat_json(stat_of(trace)), HasSubstr(R"("gangs":{"count":1,"pods":3,"largest":3})"));
+  EXPECT_THAT(stat_text(stat_of(trace)), HasSubstr("pods in gangs"));
+}
+
 TEST(TraceStat, WithoutTimesSaysNothingOfDurations) {
   const TraceStat stat = stat_of({"t", {make_pod("a", 1, 1000)}});
   EXPECT_FALSE(stat.durations.has_value());

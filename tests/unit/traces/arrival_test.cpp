@@ -212,5 +212,61 @@ TEST(ParseArrival, AnythingElseIsRefusedAndSaysWhatIsAllowed) {
   }
 }
 
+/// A gang of two pods of four GPUs and a pod of one.
+Trace gang_and_pod() {
+  Trace trace{"t", {pod("g-0", 4, 1000), pod("g-1", 4, 1000), pod("p", 1, 1000)}};
+  trace.gangs.push_back({"g", {{"", 0, 2}}, "", ""});
+  trace.pods[0].gang = trace.pods[1].gang = 0;
+  return trace;
+}
+
+TEST(GangArrivals, AGangComesOnceForAllItsPods) {
+  const auto arrivals = inflate(gang_and_pod(), 1.0, 9000, 1);
+  ASSERT_TRUE(arrivals.ok()) << arrivals.message();
+  EXPECT_THAT(names(*arrivals), testing::UnorderedElementsAre("g", "p"));
+}
+
+TEST(GangArrivals, AGangThatIsDrawnAgainIsNumberedAsAWhole) {
+  Trace trace = gang_and_pod();
+  trace.pods.pop_back();
+  // 8 GPUs; a draw counts with one GPU: 9 and 17 stay within 20 by that, 25 would not.
+  const auto arrivals = inflate(trace, 1.0, 20000, 1);
+  ASSERT_TRUE(arrivals.ok()) << arrivals.message();
+  EXPECT_THAT(names(*arrivals), ElementsAre("g", "g-clone-1", "g-clone-2"));
+  EXPECT_EQ((*arrivals)[2].pod, 0U);
+  EXPECT_EQ((*arrivals)[2].clone, 2U);
+}
+
+TEST(GangArrivals, AGangThatIsTooMuchIsLeftOutAsAWhole) {
+  // 9 GPUs asked for, 1 wanted: whichever goes first, the gang goes.
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    const auto arrivals = inflate(gang_and_pod(), 1.0, 1000, seed);
+    ASSERT_TRUE(arrivals.ok());
+    for (const std::string& name : names(*arrivals)) EXPECT_EQ(name, "p");
+  }
+}
+
+TEST(GangArrivals, ACloneIsNotNamedAsAPodOfTheTrace) {
+  Trace trace = gang_and_pod();
+  trace.pods[2].name = "g-1-clone-1";
+  std::istringstream in("g\ng\n");
+  const auto arrivals = read_order(trace, in, "o.txt");
+  ASSERT_TRUE(arrivals.ok());
+  EXPECT_THAT(names(*arrivals), ElementsAre("g", "g-clone-2"));
+}
+
+TEST(GangArrivals, AnOrderNamesGangsNotTheirPods) {
+  std::istringstream good("p\ng\n");
+  const auto arrivals = read_order(gang_and_pod(), good, "o.txt");
+  ASSERT_TRUE(arrivals.ok());
+  EXPECT_THAT(names(*arrivals), ElementsAre("p", "g"));
+  std::istringstream member("p\ng-1\n");
+  EXPECT_EQ(read_order(gang_and_pod(), member, "o.txt").message(),
+            "o.txt:2: pod 'g-1' comes with its gang; allowed: 'g' for all its pods");
+  std::istringstream nobody("q\n");
+  EXPECT_EQ(read_order(gang_and_pod(), nobody, "o.txt").message(),
+            "o.txt:1: no pod 'q' in trace 't'; allowed: names of its gangs and of pods in none, one a line");
+}
+
 }  // namespace
 }  // namespace mortise::traces
