@@ -11,6 +11,7 @@
 #include "sim/asks.h"
 #include "sim/manifest.h"
 #include "tests/support/shared_data.h"
+#include "tests/support/tree.h"
 
 namespace mortise::sim {
 namespace {
@@ -43,7 +44,7 @@ std::vector<std::string> asks(const std::filesystem::path& file) {
 }
 
 std::vector<std::string> example(const std::string& name) {
-  return asks(std::filesystem::path(MORTISE_SOURCE_DIR) / "config" / "examples" / name);
+  return asks(std::filesystem::path(mortise::test::source_dir()) / "config" / "examples" / name);
 }
 
 TEST(WorkloadPods, OurExamplesAreTheGangsTheyDescribe) {
