@@ -120,13 +120,17 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
         booking.told = held;  // a place of ours: its Binding names them
       }
       if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, pod.uid});
+      if (booking.stage != Stage::kBound) booking.lists_begun = lists_begun_;
       booking.stage = Stage::kBound;
       resize(booking, pod);
       return;
     }
   }
   const std::string before = found == by_uid_.end() ? std::string() : found->second.node;
+  const bool bound_already = found != by_uid_.end() && found->second.stage == Stage::kBound;
+  const std::uint64_t lists_begun = bound_already ? found->second.lists_begun : lists_begun_;
   Booking& booking = put(pod, node, Stage::kBound);
+  booking.lists_begun = lists_begun;
   booking.told = devices;
   if (!devices.empty() && honours_devices(node)) free_devices(node, devices);
   take_place(booking);
@@ -271,6 +275,13 @@ void Bookings::node_leaves(std::string_view node) {
   const auto pods = by_node_.find(node);
   if (pods == by_node_.end()) return;
   for (const std::string& uid : pods->second) give_back(by_uid_.at(uid));
+}
+
+std::vector<std::string> Bookings::nodes_with_pods() const {
+  std::vector<std::string> names;
+  names.reserve(by_node_.size());
+  for (const auto& [name, pods] : by_node_) names.push_back(name);
+  return names;
 }
 
 std::vector<std::string> Bookings::bound_uids() const {

@@ -35,6 +35,7 @@ struct Booking {
   placement::DeviceSet told;           ///< of a bound pod: those it was told to take; empty if none
   std::optional<Nanoseconds> started;  ///< since 1970; none: it has not, as far as is known
   kube::DecisionStamp decided;         ///< of a reserved or binding place
+  std::uint64_t lists_begun = 0;       ///< of a bound pod: begin_list() so often before it was found bound
 
   /// Fewer devices are on record than it asks for: the others were not free when it was found.
   bool is_short(const placement::ClusterState& cluster) const;
@@ -123,6 +124,11 @@ class Bookings {
 
   /// In order.
   std::vector<std::string> bound_uids() const;
+  /// The nodes that have pods, by name.
+  std::vector<std::string> nodes_with_pods() const;
+
+  /// A list of the pods is asked for, the answer's number n: bound pods whose `lists_begun` is below n must be in it.
+  std::uint64_t begin_list() { return ++lists_begun_; }
 
  private:
   struct TextHash {
@@ -143,6 +149,7 @@ class Bookings {
   void complete_short_ones(std::string_view node);
 
   placement::ClusterState& cluster_;
+  std::uint64_t lists_begun_ = 0;
   std::unordered_map<std::string, Booking, TextHash, std::equal_to<>> by_uid_;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_node_;
   std::set<std::pair<Nanoseconds, std::string>> expiry_;  // of reservations

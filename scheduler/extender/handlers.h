@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -110,6 +111,7 @@ class Handlers {
   using Answers = std::span<const placement::NodeAnswer>;
 
   bool is_ours(std::string_view scheduler) const;
+  std::optional<NodeId> find_after(std::size_t& place, std::string_view name);
   Asked collect(const std::vector<AskedNode>& asked);
   AskedPod* remember(const PodQuestion& question);
   AskedPod* find_memory(std::string_view uid);
@@ -152,6 +154,7 @@ class Handlers {
   AskedPods asked_pods_;
   GroupTrials trials_;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
+  std::vector<NodeId> followers_;  // at n + 1: the node that came after node n in a request; at 0: the first of one
 };
 
 }  // namespace mortise::extender

@@ -1,12 +1,16 @@
 #include "scheduler/extender/live_cluster.h"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "scheduler/kube/objects/decode.h"
 
 namespace mortise::extender {
 namespace {
+
+constexpr std::chrono::microseconds kLetIn{50};
 
 Result<topology::NodeTopologyReport> decode_report(const nlohmann::json& object) {
   return topology::decode_node_topology(object, "");
@@ -15,7 +19,7 @@ Result<topology::NodeTopologyReport> decode_report(const nlohmann::json& object)
 /// What to do with the objects of one type; each call under the mutex.
 template <class T>
 struct Calls {
-  std::function<void(std::vector<T>, const std::string& version)> replace;
+  std::function<void(std::vector<T>& objects, const std::string& version, const StateFeed::Pause&)> replace;
   std::function<void(T)> upsert;
   std::function<void(const kube::ObjectName&)> remove;
   std::function<void(const kube::ObjectName&, const std::string& why)> bad;
@@ -34,8 +38,13 @@ class LockedFeed final : public kube::TypedFeed<T> {
     calls_.list_starts();
   }
   void on_replace(std::vector<T> objects, const std::string& version) override {
-    const std::lock_guard lock(mutex_);
-    calls_.replace(std::move(objects), version);
+    std::unique_lock lock(mutex_);
+    calls_.replace(objects, version, [&] {
+      lock.unlock();
+      // Taken again at once, the mutex would never be seen free by a thread that sleeps for it.
+      std::this_thread::sleep_for(kLetIn);
+      lock.lock();
+    });
   }
   void on_upsert(T object) override {
     const std::lock_guard lock(mutex_);
@@ -60,8 +69,8 @@ using kube::ObjectName;
 using topology::NodeTopologyReport;
 
 Calls<kube::Node> node_calls(StateFeed& feed) {
-  return {[&](std::vector<kube::Node> nodes, const std::string& version) {
-            feed.replace_nodes(std::move(nodes));
+  return {[&](std::vector<kube::Node>& nodes, const std::string& version, const StateFeed::Pause& pause) {
+            feed.replace_nodes(std::move(nodes), pause);
             feed.nodes_known_up_to(version);
           },
           [&](kube::Node node) {
@@ -78,8 +87,8 @@ Calls<kube::Node> node_calls(StateFeed& feed) {
 }
 
 Calls<kube::Pod> pod_calls(StateFeed& feed) {
-  return {[&](const std::vector<kube::Pod>& pods, const std::string& version) {
-            feed.replace_pods(pods);
+  return {[&](const std::vector<kube::Pod>& pods, const std::string& version, const StateFeed::Pause& pause) {
+            feed.replace_pods(pods, pause);
             feed.pods_known_up_to(version);
           },
           [&](const kube::Pod& pod) {
@@ -95,11 +104,12 @@ Calls<kube::Pod> pod_calls(StateFeed& feed) {
 }
 
 Calls<NodeTopologyReport> report_calls(StateFeed& feed) {
-  return {
-      [&](std::vector<NodeTopologyReport> reports, const std::string&) { feed.replace_reports(std::move(reports)); },
-      [&](NodeTopologyReport report) { feed.upsert_report(std::move(report)); },
-      [&](const ObjectName& name) { feed.delete_report(name.name); },
-      [&](const ObjectName& name, const std::string& why) { feed.bad_report(name.name, why); }};
+  return {[&](std::vector<NodeTopologyReport>& reports, const std::string&, const StateFeed::Pause& pause) {
+            feed.replace_reports(std::move(reports), pause);
+          },
+          [&](NodeTopologyReport report) { feed.upsert_report(std::move(report)); },
+          [&](const ObjectName& name) { feed.delete_report(name.name); },
+          [&](const ObjectName& name, const std::string& why) { feed.bad_report(name.name, why); }};
 }
 
 }  // namespace

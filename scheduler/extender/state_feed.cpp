@@ -1,7 +1,9 @@
 #include "scheduler/extender/state_feed.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "scheduler/kube/objects/assigned_devices.h"
@@ -37,6 +39,20 @@ std::vector<std::string> gone(const Known& known, const std::set<Name, std::less
   return names;
 }
 
+/// Counts what is done of a list.
+class Slices {
+ public:
+  explicit Slices(const StateFeed::Pause& pause) : pause_(pause) {}
+
+  void one_done() {
+    if (++done_ % StateFeed::kSlice == 0 && pause_) pause_();
+  }
+
+ private:
+  const StateFeed::Pause& pause_;
+  std::size_t done_ = 0;
+};
+
 }  // namespace
 
 void StateFeed::settle_node(const kube::Node& node) {
@@ -66,11 +82,18 @@ void StateFeed::look_at_report(std::string_view node) {
   if (report != reports_.end()) observer_.look_at(report->second);
 }
 
-void StateFeed::replace_nodes(std::vector<kube::Node> nodes) {
+void StateFeed::replace_nodes(std::vector<kube::Node> nodes, const Pause& pause) {
+  Slices slices(pause);
   std::set<std::string, std::less<>> names = std::exchange(bad_nodes_, {});
   for (const kube::Node& node : nodes) names.insert(node.name);
-  for (const std::string& name : gone(nodes_, names)) delete_node(name);
-  for (kube::Node& node : nodes) upsert_node(std::move(node));
+  for (const std::string& name : gone(nodes_, names)) {
+    delete_node(name);
+    slices.one_done();
+  }
+  for (kube::Node& node : nodes) {
+    upsert_node(std::move(node));
+    slices.one_done();
+  }
 }
 
 void StateFeed::upsert_node(kube::Node node) {
@@ -89,11 +112,18 @@ void StateFeed::delete_node(std::string_view name) {
   }
 }
 
-void StateFeed::replace_reports(std::vector<topology::NodeTopologyReport> reports) {
+void StateFeed::replace_reports(std::vector<topology::NodeTopologyReport> reports, const Pause& pause) {
+  Slices slices(pause);
   std::set<std::string, std::less<>> names;
   for (const topology::NodeTopologyReport& report : reports) names.insert(report.reading.node);
-  for (const std::string& name : gone(reports_, names)) delete_report(name);
-  for (topology::NodeTopologyReport& report : reports) upsert_report(std::move(report));
+  for (const std::string& name : gone(reports_, names)) {
+    delete_report(name);
+    slices.one_done();
+  }
+  for (topology::NodeTopologyReport& report : reports) {
+    upsert_report(std::move(report));
+    slices.one_done();
+  }
 }
 
 void StateFeed::upsert_report(topology::NodeTopologyReport report) {
@@ -107,19 +137,44 @@ void StateFeed::delete_report(std::string_view name) {
   if (const auto node = nodes_.find(name); node != nodes_.end()) settle_node(node->second);
 }
 
-void StateFeed::replace_pods(const std::vector<kube::Pod>& pods) {
-  std::set<std::string, std::less<>> uids = std::exchange(bad_pods_, {});
-  for (const kube::Pod& pod : pods) uids.insert(pod.uid);
+/// What a list does not hold has ended.
+void StateFeed::drop_unlisted(const std::vector<kube::Pod>& pods, const Pause& pause) {
+  Slices slices(pause);
   // Pods that were created and bound while the list was on its way come by the watch that follows it.
-  for (const std::string& uid : bound_at_list_ ? *bound_at_list_ : bookings_.bound_uids()) {
-    if (!uids.contains(uid)) delete_pod(uid);
+  const std::uint64_t list = std::exchange(list_, {}).value_or(std::numeric_limits<std::uint64_t>::max());
+  const std::set<std::string, std::less<>> bad = std::exchange(bad_pods_, {});
+  std::unordered_set<std::string_view> uids(bad.begin(), bad.end());
+  uids.reserve(bad.size() + pods.size());
+  for (const kube::Pod& pod : pods) {
+    uids.insert(pod.uid);
+    slices.one_done();
   }
-  bound_at_list_.reset();
-  for (const std::string& uid : gone(waiting_, uids)) delete_pod(uid);
+  std::vector<std::string> ended;
+  for (const std::string& node : bookings_.nodes_with_pods()) {
+    bookings_.for_each_on(node, [&](const std::string& uid, const Booking& booking) {
+      const bool expected = booking.stage == Booking::Stage::kBound && booking.lists_begun < list;
+      if (expected && !uids.contains(uid)) ended.push_back(uid);
+    });
+    slices.one_done();
+  }
+  for (const auto& [uid, waiting] : waiting_) {
+    if (!uids.contains(uid)) ended.push_back(uid);
+  }
+  for (const std::string& uid : ended) {
+    delete_pod(uid);
+    slices.one_done();
+  }
+}
+
+void StateFeed::replace_pods(const std::vector<kube::Pod>& pods, const Pause& pause) {
+  drop_unlisted(pods, pause);
+  Slices slices(pause);
   // Those that say which devices they hold first: the others are given what is left.
   for (const bool told : {true, false}) {
     for (const kube::Pod& pod : pods) {
-      if (pod.annotations.contains(std::string(kube::kAssignedDevicesAnnotation)) == told) upsert_pod(pod);
+      if (pod.annotations.contains(std::string(kube::kAssignedDevicesAnnotation)) != told) continue;
+      upsert_pod(pod);
+      slices.one_done();
     }
   }
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,22 +35,28 @@ class StateFeed {
     cluster_.expect_topologies();
   }
 
+  /// Called while a list is taken over, after every kSlice objects or so, when all is consistent: of a list of tens of
+  /// thousands, each with what it changes, nobody should have to wait for the end. What happens in it, such as filter
+  /// or bind, is as good as what happens before or after the whole list.
+  using Pause = std::function<void()>;
+  static constexpr std::size_t kSlice = 64;
+
   /// The next replace_nodes shows what is so now, or later.
   void nodes_list_starts() { bad_nodes_.clear(); }
-  void replace_nodes(std::vector<kube::Node> nodes);
+  void replace_nodes(std::vector<kube::Node> nodes, const Pause& pause = {});
   void upsert_node(kube::Node node);
   void delete_node(std::string_view name);
 
-  void replace_reports(std::vector<topology::NodeTopologyReport> reports);
+  void replace_reports(std::vector<topology::NodeTopologyReport> reports, const Pause& pause = {});
   void upsert_report(topology::NodeTopologyReport report);
   void delete_report(std::string_view name);
 
   /// The next replace_pods shows what is so now, or later: pods that are bound meanwhile may be missing in it.
   void pods_list_starts() {
-    bound_at_list_ = bookings_.bound_uids();
+    list_ = bookings_.begin_list();
     bad_pods_.clear();
   }
-  void replace_pods(const std::vector<kube::Pod>& pods);
+  void replace_pods(const std::vector<kube::Pod>& pods, const Pause& pause = {});
   void upsert_pod(const kube::Pod& pod);
   void delete_pod(std::string_view uid);
 
@@ -79,6 +87,7 @@ class StateFeed {
   void settle_node(const kube::Node& node);
   void take_bound(const kube::Pod& pod, const placement::PodRequest& request);
   void look_at_report(std::string_view node);
+  void drop_unlisted(const std::vector<kube::Pod>& pods, const Pause& pause);
 
   placement::ClusterState& cluster_;
   Bookings& bookings_;
@@ -89,7 +98,7 @@ class StateFeed {
   std::map<std::string, kube::Node, std::less<>> nodes_;
   std::map<std::string, topology::NodeTopologyReport, std::less<>> reports_;
   std::map<std::string, WaitingPod, std::less<>> waiting_;  // by UID
-  std::optional<std::vector<std::string>> bound_at_list_;
+  std::optional<std::uint64_t> list_;                       // that is on its way; of Bookings::begin_list()
   std::set<std::string, std::less<>> bad_nodes_;  // by name: those of the list that is on its way, among others
   std::set<std::string, std::less<>> bad_pods_;   // likewise by UID
   std::string nodes_version_;

@@ -20,23 +20,22 @@ constexpr std::string_view kSpeaksHttps =
 
 // --- OpenSSL's way to our socket, whose deadline holds for every byte of a record or a handshake ----------------
 
-Socket& socket_of(BIO* bio) {
-  return *static_cast<Socket*>(BIO_get_data(bio));
+TlsLink& link_of(BIO* bio) {
+  return *static_cast<TlsLink*>(BIO_get_data(bio));
 }
 
 int bio_read(BIO* bio, char* to, int size) {
   BIO_clear_retry_flags(bio);
-  return static_cast<int>(socket_of(bio).receive(to, static_cast<std::size_t>(size)));
+  return static_cast<int>(link_of(bio).receive(to, static_cast<std::size_t>(size)));
 }
 
 int bio_write(BIO* bio, const char* from, int size) {
   BIO_clear_retry_flags(bio);
-  iovec piece{const_cast<char*>(from), static_cast<std::size_t>(size)};
-  return socket_of(bio).send({&piece, 1}) ? size : -1;
+  return link_of(bio).send(from, static_cast<std::size_t>(size)) ? size : -1;
 }
 
-long bio_control(BIO*, int command, long, void*) {
-  return command == BIO_CTRL_FLUSH ? 1 : 0;
+long bio_control(BIO* bio, int command, long, void*) {
+  return command == BIO_CTRL_FLUSH && link_of(bio).flush() ? 1 : 0;
 }
 
 const BIO_METHOD* socket_method() {
@@ -111,6 +110,25 @@ Result<std::shared_ptr<SSL_CTX>> build(const TlsFiles& files) {
 
 }  // namespace
 
+ssize_t TlsLink::receive(char* to, std::size_t size) {
+  // The other end may be waiting for it.
+  return flush() ? socket_.receive(to, size) : -1;
+}
+
+bool TlsLink::send(const char* from, std::size_t size) {
+  constexpr std::size_t kMostKept = std::size_t{64} << 10;
+  kept_.append(from, size);
+  return kept_.size() < kMostKept || flush();
+}
+
+bool TlsLink::flush() {
+  if (kept_.empty()) return true;
+  iovec piece{kept_.data(), kept_.size()};
+  const bool sent = socket_.send({&piece, 1});
+  kept_.clear();
+  return sent;
+}
+
 TlsSession::~TlsSession() {
   SSL_free(ssl_);
 }
@@ -132,7 +150,7 @@ bool TlsSession::send(const char* from, std::size_t size) {
     from += count;
     size -= static_cast<std::size_t>(count);
   }
-  return true;
+  return link_.flush();
 }
 
 bool TlsSession::has_pending() const {
@@ -142,6 +160,7 @@ bool TlsSession::has_pending() const {
 void TlsSession::say_goodbye() {
   ERR_clear_error();
   SSL_shutdown(ssl_);
+  link_.flush();
 }
 
 Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
@@ -163,10 +182,10 @@ std::unique_ptr<TlsSession> TlsContext::accept(Socket& socket) const {
     SSL_free(ssl);
     return nullptr;
   }
-  BIO_set_data(bio, &socket);
+  std::unique_ptr<TlsSession> session(new TlsSession(ssl, socket));
+  BIO_set_data(bio, &session->link_);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl, bio, bio);
-  std::unique_ptr<TlsSession> session(new TlsSession(ssl));
   if (SSL_accept(ssl) == 1) return session;
   if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
     iovec piece{const_cast<char*>(kSpeaksHttps.data()), kSpeaksHttps.size()};

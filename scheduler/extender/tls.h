@@ -25,6 +25,22 @@ struct TlsFiles {
   std::string client_ca;  ///< given: only clients with a certificate it signed are let in
 };
 
+/// The way of a session's records to its socket. Those of one answer, which OpenSSL writes one by one, leave together:
+/// for each that arrives alone the client is woken up.
+class TlsLink {
+ public:
+  explicit TlsLink(Socket& socket) : socket_(socket) {}
+
+  ssize_t receive(char* to, std::size_t size);
+  bool send(const char* from, std::size_t size);
+  /// Sends what is kept.
+  bool flush();
+
+ private:
+  Socket& socket_;
+  std::string kept_;
+};
+
 /// One encrypted connection on a socket.
 class TlsSession {
  public:
@@ -42,9 +58,10 @@ class TlsSession {
 
  private:
   friend class TlsContext;
-  explicit TlsSession(ssl_st* ssl) : ssl_(ssl) {}
+  TlsSession(ssl_st* ssl, Socket& socket) : ssl_(ssl), link_(socket) {}
 
   ssl_st* ssl_;
+  TlsLink link_;
 };
 
 /// The certificate, key and client CA of a listener: TLS 1.2 or newer, HTTP/1.1. Thread-safe.

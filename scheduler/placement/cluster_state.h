@@ -117,6 +117,12 @@ class ClusterState {
   /// Node ids are below this; the ids of removed nodes are not in use.
   std::size_t node_count() const { return nodes_.size(); }
   const std::string& node_name(NodeId id) const { return nodes_[id.index()].name; }
+  /// Whether find_node(name) would find this one; quicker than that.
+  bool is_node(NodeId id, std::string_view name) const {
+    if (id.index() >= nodes_.size()) return false;
+    const NodeEntry& node = nodes_[id.index()];
+    return node.present && node.name == name;
+  }
   std::uint64_t node_rank(NodeId id) const { return states_.rank(id); }
   StateId node_state(NodeId id) const { return states_.state_of(id); }
   const NodeState& state(StateId id) const { return states_.state(id); }

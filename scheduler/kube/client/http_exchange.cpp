@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
 
 namespace mortise::kube {
 namespace {
@@ -13,7 +14,9 @@ constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 // httplib matches the first line with std::regex, whose recursion grows with the text.
 constexpr std::size_t kMaxFirstLineBytes = 1024;
 
-/// httplib's view of a connection. Bounds the head of an answer; the body's bound is the receiver's.
+/// httplib's view of a connection. Bounds the head of an answer; the body's bound is the receiver's. A request is sent
+/// as a whole once its answer is asked for: head and body apart would be two packets, for each of which a server wakes
+/// up.
 class Stream final : public httplib::Stream {
  public:
   explicit Stream(Connection& connection) : connection_(connection) {}
@@ -21,6 +24,7 @@ class Stream final : public httplib::Stream {
   bool is_readable() const override { return true; }
   bool is_writable() const override { return connection_.trouble() == Trouble::kNone; }
   ssize_t read(char* to, std::size_t size) override {
+    if (!send_request()) return -1;
     if (!in_head_) return connection_.read(to, size);
     if (head_bytes_ >= (in_first_line_ ? kMaxFirstLineBytes : kMaxHeadBytes)) return -1;
     const ssize_t count = connection_.read(to, std::min<std::size_t>(size, 1));
@@ -30,16 +34,29 @@ class Stream final : public httplib::Stream {
     }
     return count;
   }
-  ssize_t write(const char* from, std::size_t size) override { return connection_.write(from, size); }
+  ssize_t write(const char* from, std::size_t size) override {
+    request_.append(from, size);
+    return static_cast<ssize_t>(size);
+  }
   socket_t socket() const override { return connection_.fd(); }
   // Nothing we do looks at addresses.
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
 
   void end_head() { in_head_ = false; }
+  /// Whether all of the request has left.
+  bool sent() const { return request_.empty(); }
 
  private:
+  bool send_request() {
+    if (request_.empty()) return true;
+    if (connection_.write(request_.data(), request_.size()) < 0) return false;
+    request_.clear();
+    return true;
+  }
+
   Connection& connection_;
+  std::string request_;  // of which nothing is known to have left
   bool in_head_ = true;
   bool in_first_line_ = true;
   std::size_t head_bytes_ = 0;
@@ -104,7 +121,7 @@ ExchangeEnd exchange(Connection& connection, const HttpRequest& from, HttpHead& 
     return ExchangeEnd::kComplete;
   }
   if (error == httplib::Error::Canceled) return ExchangeEnd::kUnwanted;
-  if (error == httplib::Error::Write) return ExchangeEnd::kNotSent;
+  if (error == httplib::Error::Write || !stream.sent()) return ExchangeEnd::kNotSent;
   return connection.bytes_read() == read_before ? ExchangeEnd::kNoAnswer : ExchangeEnd::kCutShort;
 }
 

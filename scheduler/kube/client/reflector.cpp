@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "scheduler/kube/client/resource_path.h"
+#include "scheduler/kube/objects/api_text.h"
 #include "scheduler/kube/objects/field.h"
-#include "scheduler/kube/objects/json_text.h"
 
 namespace mortise::kube {
 namespace {
@@ -120,7 +120,7 @@ Reflector::Next Reflector::list_failed(const ApiResult& result, bool in_continua
 /// Tells of the objects of one page; `continue_token` is empty after the last.
 Reflector::Next Reflector::take_page(const std::string& body, std::string& continue_token) {
   const Next again{Next::Step::kRetry};
-  const Result<json> document = parse_json_text(body, options_.path);
+  const Result<json> document = parse_api_text(body, options_.path);
   if (!document) return failed(document.message(), &ReflectorStatus::failures, again);
   std::optional<Error> mistake;
   const Field root(*document, mistake);

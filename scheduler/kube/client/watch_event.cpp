@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "scheduler/base/quote.h"
+#include "scheduler/kube/objects/api_text.h"
 #include "scheduler/kube/objects/field.h"
-#include "scheduler/kube/objects/json_text.h"
 
 namespace mortise::kube {
 namespace {
@@ -65,7 +65,7 @@ Result<ObjectName> read_object_name(const json& object) {
 }
 
 Result<WatchEvent> decode_watch_event(std::string_view line) {
-  Result<json> document = parse_json_text(line, {});
+  Result<json> document = parse_api_text(line, {});
   if (!document) return document.error();
   std::optional<Error> mistake;
   const std::string type_text = Field(*document, mistake).member("type").text();

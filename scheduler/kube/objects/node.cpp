@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "scheduler/base/quote.h"
+#include "scheduler/kube/objects/api_text.h"
 #include "scheduler/kube/objects/decode.h"
 #include "scheduler/kube/objects/field.h"
-#include "scheduler/kube/objects/json_text.h"
 #include "scheduler/kube/objects/resources.h"
 #include "traces/limits.h"
 
@@ -89,7 +89,7 @@ Result<Node> decode_node(const nlohmann::json& document) {
 }
 
 Result<Node> parse_node(std::string_view json) {
-  const Result<nlohmann::json> document = parse_json_text(json, {});
+  const Result<nlohmann::json> document = parse_api_text(json, {});
   if (!document) return document.error();
   return decode_node(*document);
 }

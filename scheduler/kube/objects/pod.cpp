@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "scheduler/kube/objects/api_text.h"
 #include "scheduler/kube/objects/decode.h"
 #include "scheduler/kube/objects/field.h"
-#include "scheduler/kube/objects/json_text.h"
 
 namespace mortise::kube {
 namespace {
@@ -86,7 +86,7 @@ Result<Pod> decode_pod(const nlohmann::json& document) {
 }
 
 Result<Pod> parse_pod(std::string_view json) {
-  const Result<nlohmann::json> document = parse_json_text(json, {});
+  const Result<nlohmann::json> document = parse_api_text(json, {});
   if (!document) return document.error();
   return decode_pod(*document);
 }

@@ -65,10 +65,11 @@ def check_static_pod_config():
     for config in (base, overlay):
         config["leaderElection"] = {"leaderElect": config["leaderElection"]["leaderElect"]}
         config["clientConnection"].pop("kubeconfig", None)
-        del config["profiles"][0]["schedulerName"], config["extenders"][0]["urlPrefix"]
-        tls = config["extenders"][0]["tlsConfig"]
-        tls.pop("serverName", None)
-        config["extenders"][0]["tlsConfig"] = {key: os.path.basename(path) for key, path in tls.items()}
+        del config["profiles"][0]["schedulerName"]
+        scheme = config["extenders"][0].pop("urlPrefix").split(":", 1)[0]
+        tls = config["extenders"][0].pop("tlsConfig", {})
+        named = {"serverName", "caFile", "certFile", "keyFile"} if scheme == "https" else set()
+        check(set(tls) == named, f"{scheme} with tlsConfig {tls}")
     check(base == overlay, f"the overlay's scheduler-config.yaml {overlay} differs from the base's {base}")
 
 
@@ -92,6 +93,8 @@ class Shipped(Stage):
     """The pod of config/kube/base as two processes: arguments, configuration and account are those of its Deployment, but
     for ports and paths."""
 
+    tls = False
+
     def __init__(self, env, cluster):
         super().__init__(env, cluster, live=True)
         built = yaml.safe_load_all(env.kubectl("kustomize", FORMS[0]))
@@ -110,8 +113,7 @@ class Shipped(Stage):
         return [self.env.extender_binary, "--kubeconfig", kubeconfig or self.env.scheduler_kubeconfig, *arguments]
 
     def scheduler_config(self):
-        return shipped.placed_scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{self.recorder.port}",
-                                               self.env.certificates.dir)
+        return shipped.placed_scheduler_config(self.env.scheduler_kubeconfig, f"http://127.0.0.1:{self.recorder.port}")
 
     def probe(self, kind):
         """The status that kubelet would get."""

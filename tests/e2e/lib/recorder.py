@@ -55,17 +55,20 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class Recorder:
+    """Without certificates both sides speak plain HTTP."""
+
     def __init__(self, upstream_port, log_path, certificates):
         self.log = log_path
-        self._client = certificates.client()
+        self._client = certificates.client() if certificates else None
         self.upstream_port = upstream_port  # may be changed while it runs
         self._file = open(log_path, "a", encoding="utf-8")
         self._lock = threading.Lock()
         self._exchanges = []
         self._server = _Server(("127.0.0.1", 0), self._handler())
-        # The handshake is left to the thread that serves the connection.
-        self._server.socket = certificates.server().wrap_socket(self._server.socket, server_side=True,
-                                                                do_handshake_on_connect=False)
+        if certificates:
+            # The handshake is left to the thread that serves the connection.
+            self._server.socket = certificates.server().wrap_socket(self._server.socket, server_side=True,
+                                                                    do_handshake_on_connect=False)
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -91,7 +94,10 @@ class Recorder:
                 self._file.flush()
 
     def _forward(self, path, body, content_type):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.upstream_port, timeout=60, context=self._client)
+        if self._client:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.upstream_port, timeout=60, context=self._client)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.upstream_port, timeout=60)
         try:
             connection.request("POST", path, body, {"Content-Type": content_type})
             response = connection.getresponse()

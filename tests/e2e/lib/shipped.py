@@ -25,13 +25,16 @@ def load_scheduler_config():
         return yaml.safe_load(f)
 
 
-def placed_scheduler_config(kubeconfig, url, certs):
-    """The shipped configuration with where the API server, the extender and the files are."""
+def placed_scheduler_config(kubeconfig, url, certs=None):
+    """The shipped configuration with where the API server and the extender are; with a directory of certificates over TLS, as
+    in the overlay."""
     config = load_scheduler_config()
     config["clientConnection"]["kubeconfig"] = kubeconfig
     entry = config["extenders"][0]
     entry["urlPrefix"] = url
-    entry["tlsConfig"] = {key: os.path.join(certs, os.path.basename(path)) for key, path in entry["tlsConfig"].items()}
+    if certs:
+        files = {"caFile": "ca.crt", "certFile": "client.crt", "keyFile": "client.key"}
+        entry["tlsConfig"] = {key: os.path.join(certs, name) for key, name in files.items()}
     return config
 
 

@@ -20,6 +20,8 @@ class Stage:
     `kubeconfig` says. kube-scheduler runs with the configuration of config/kube/base; `extender_entry` overrides keys of its
     extender entry, `more_extenders` are further entries after it. `node_metadata` is added to that of every node."""
 
+    tls = True  # between kube-scheduler and the extender, as in the overlay of config/kube; False: as in the base
+
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
                  node_metadata=None, scheduler_args=(), kubeconfig=None, more_extenders=()):
         self.env = env
@@ -120,6 +122,8 @@ class Stage:
 
     def connect(self, port, timeout=10):
         """A connection to an extender's verbs, as kube-scheduler's."""
+        if not self.tls:
+            return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         return http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=self.env.certificates.client())
 
     @staticmethod
@@ -169,14 +173,15 @@ class Stage:
         self._extender_port, self.admin_port = free_ports(2)
         self._spawn_extender()
         self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl",
-                                 self.env.certificates)
+                                 self.env.certificates if self.tls else None)
 
     def _extender_argv(self, port, admin_port, kubeconfig=None):
         source = ["--cluster", self.extender_cluster]
         if self._live:
             source = ["--kubeconfig", kubeconfig or self._kubeconfig or self.env.extender_kubeconfig]
+        tls = self.env.certificates.extender_arguments() if self.tls else []
         return [self.env.extender_binary, *source, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin_port}",
-                *self.env.certificates.extender_arguments(), *self._extender_args]
+                *tls, *self._extender_args]
 
     def _spawn_extender(self):
         self.extender = self._spawn("extender", self._extender_argv(self._extender_port, self.admin_port))
@@ -186,8 +191,8 @@ class Stage:
 
     def scheduler_config(self):
         port = self.recorder.port if self.recorder else self._extender_port
-        config = shipped.scheduler_config(self.env.scheduler_kubeconfig, f"https://127.0.0.1:{port}",
-                                          self.env.certificates.dir, self._live, self._extender_entry)
+        url, certs = (f"https://127.0.0.1:{port}", self.env.certificates.dir) if self.tls else (f"http://127.0.0.1:{port}", None)
+        config = shipped.scheduler_config(self.env.scheduler_kubeconfig, url, certs, self._live, self._extender_entry)
         config["extenders"] += self._more_extenders
         return config
 

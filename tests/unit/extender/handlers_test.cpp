@@ -96,6 +96,18 @@ TEST(Filter, RepeatedAndEmptyNamesAreAnsweredOnce) {
   EXPECT_THAT(reason_of(answer.result, ""), StartsWith("UnknownNode:"));
 }
 
+// Names are looked for first where they stood in the question before.
+TEST(Filter, AnotherOrderOfTheNamesAndNodesThatLeftChangeNoAnswer) {
+  TestCluster cluster;
+  EXPECT_THAT(passed(cluster.handlers().filter(ask("u1", 1, kAll))), ElementsAre("big-a"));
+  EXPECT_THAT(passed(cluster.handlers().filter(ask("u2", 1, {"plain", "small", "big-b", "big-a"}))),
+              ElementsAre("big-a"));
+  cluster.remove("big-a");
+  const FilterAnswer answer = cluster.handlers().filter(ask("u3", 1, kAll));
+  EXPECT_THAT(passed(answer), ElementsAre("big-b"));
+  EXPECT_THAT(reason_of(answer.result, "big-a"), StartsWith("UnknownNode:"));
+}
+
 TEST(Filter, WithoutCandidatesNothingPassesAndNothingIsWrong) {
   TestCluster cluster;
   const FilterAnswer answer = cluster.handlers().filter(ask("u1", 1, {}));

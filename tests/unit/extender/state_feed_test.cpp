@@ -116,6 +116,34 @@ TEST_F(StateFeedTest, APodOfTheSameNameWithANewUidIsAnotherPod) {
   EXPECT_EQ(free("a"), 6);
 }
 
+// A list of tens of thousands would hold up filter and bind for half a second. 3 x kSlice pods in it, as many that have
+// gone: at least six pauses, in each of which the books add up, and a place may be taken that no later part of the list
+// touches.
+TEST_F(StateFeedTest, ALongListIsTakenOverInSlicesBetweenWhichPlacesCanBeTaken) {
+  constexpr int kPods = 3 * static_cast<int>(StateFeed::kSlice);
+  feed.replace_nodes({node("a", 8), node("b", 128), node("c", 128)});
+  std::vector<kube::Pod> before;
+  std::vector<kube::Pod> after;
+  for (int i = 0; i < kPods; ++i) {
+    const char* on = i % 2 == 0 ? "b" : "c";
+    before.push_back(pod("old" + std::to_string(i), 1, on));
+    after.push_back(pod("new" + std::to_string(i), 1, on));
+  }
+  feed.replace_pods(before);
+  feed.pods_list_starts();
+  int pauses = 0;
+  feed.replace_pods(after, [&] {
+    check();
+    if (++pauses == 1) reserve("u", {0, 1}, 1000);
+    EXPECT_EQ(taken("a"), "0 1");
+  });
+  EXPECT_GE(pauses, 6);
+  EXPECT_EQ(taken("a"), "0 1");
+  EXPECT_EQ(bookings.bound_uids().size(), static_cast<std::size_t>(kPods));
+  EXPECT_EQ(free("b") + free("c"), 2 * 128 - kPods);
+  check();
+}
+
 TEST_F(StateFeedTest, WhatAListDoesNotHoldAnyMoreIsReleased) {
   feed.replace_nodes({node("a", 8), node("b", 8)});
   feed.replace_pods({pod("u1", 4, "a"), pod("u2", 2, "a")});
