@@ -73,6 +73,14 @@ void Bookings::drop_expired(Nanoseconds now) {
   }
 }
 
+void Bookings::extend(std::string_view uid, Nanoseconds expires) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.stage != Stage::kReserved) return;
+  expiry_.erase({found->second.expires, found->first});
+  found->second.expires = expires;
+  expiry_.emplace(expires, found->first);
+}
+
 bool Bookings::start_binding(std::string_view uid) {
   const auto found = by_uid_.find(uid);
   if (found == by_uid_.end() || found->second.stage != Stage::kReserved) return false;
