@@ -66,11 +66,14 @@ void Bookings::drop_reservation(std::string_view uid) {
   if (booking != nullptr && booking->stage == Stage::kReserved) ended(uid);
 }
 
-void Bookings::drop_expired(Nanoseconds now) {
+bool Bookings::drop_expired(Nanoseconds now) {
+  bool any = false;
   while (!expiry_.empty() && expiry_.begin()->first <= now) {
     const std::string uid = expiry_.begin()->second;
     ended(uid);
+    any = true;
   }
+  return any;
 }
 
 void Bookings::extend(std::string_view uid, Nanoseconds expires) {

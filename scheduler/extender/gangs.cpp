@@ -201,7 +201,7 @@ void Gangs::expire() {
       if (std::erase_if(kind.aside, [&](const auto& aside) { return aside.second <= now; }) > 0) freed();
     }
   }
-  bookings_.drop_expired(now);
+  if (bookings_.drop_expired(now)) freed();
 }
 
 void Gangs::succeeded(std::string_view uid) {

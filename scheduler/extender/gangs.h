@@ -150,6 +150,14 @@ class Gangs {
 
   // gangs_wake.cpp
   void update_kept();
+  struct Lack;
+  struct KeepableNode {
+    std::int64_t free;   // GPUs
+    std::int64_t holds;  // GPUs that members of the largest size could have
+    NodeId id;
+  };
+  Lack lack_of(GangRecord& gang);
+  std::map<std::uint64_t, std::vector<KeepableNode>> keepable(const Lack& lack, int level) const;
   std::optional<Kept> nodes_to_keep(GangRecord& gang);
   bool ranks_before(const GangRecord& a, const GangRecord& b) const;
   void kick(const Entry& member, const std::string& state);

@@ -91,67 +91,80 @@ bool Gangs::kept_from(NodeId node, std::string_view uid, std::int32_t priority) 
   return gang == gang_of_.end() || gang->second != kept_->gang;
 }
 
+/// What a gang lacks, in GPUs.
+struct Gangs::Lack {
+  std::int64_t gpus = 0;
+  std::int32_t largest = 0;  // of one member
+  std::set<ShapeId> shapes{};
+};
+
+Gangs::Lack Gangs::lack_of(GangRecord& gang) {
+  Lack lack;
+  for (const auto& [kind, members] : batch_of(gang, nullptr, tally(gang))) {
+    const placement::PodRequest& pod = members.front()->second.pod.request;
+    lack.gpus += static_cast<std::int64_t>(members.size()) * pod.gpus;
+    lack.largest = std::max(lack.largest, pod.gpus);
+    lack.shapes.insert(cluster_.intern(pod));
+  }
+  return lack;
+}
+
+/// The nodes that could ever take a member, by domain of the level.
+std::map<std::uint64_t, std::vector<Gangs::KeepableNode>> Gangs::keepable(const Lack& lack, int level) const {
+  const bool single = level == domains_.node_level();
+  std::map<std::uint64_t, std::vector<KeepableNode>> by_domain;
+  for (std::uint32_t i = 0; i < cluster_.node_count(); ++i) {
+    const NodeId id{i};
+    if (!domains_.knows(id) || cluster_.find_node(cluster_.node_name(id)) != id) continue;
+    const bool useful = std::any_of(lack.shapes.begin(), lack.shapes.end(), [&](ShapeId shape) {
+      return !placement::is_unresolvable(node_reason(cluster_, id, shape));
+    });
+    const placement::Machine& machine = cluster_.machine_of(id);
+    const std::int64_t holds = (machine.gpus - machine.gpus_lost) / lack.largest * lack.largest;
+    if (!useful || holds == 0) continue;
+    by_domain[single ? i : domains_.domain_of(id, level).value].push_back(
+        {cluster_.state_of(id).whole_free(), holds, id});
+  }
+  return by_domain;
+}
+
 /// Nodes that would hold what the gang lacks if nothing else were on them: as few as will do, those with the most free,
 /// of one domain if it must be one. Nothing: no domain is large enough, or it asks for no GPUs.
 std::optional<Gangs::Kept> Gangs::nodes_to_keep(GangRecord& gang) {
-  const Tally now = tally(gang);
-  std::int64_t gpus = 0;
-  std::int32_t largest = 0;
-  std::set<ShapeId> shapes;
-  for (const auto& [kind, members] : batch_of(gang, nullptr, now)) {
-    const placement::PodRequest& pod = members.front()->second.pod.request;
-    gpus += static_cast<std::int64_t>(members.size()) * pod.gpus;
-    largest = std::max(largest, pod.gpus);
-    shapes.insert(cluster_.intern(pod));
-  }
-  if (gpus == 0) return std::nullopt;
+  const Lack lack = lack_of(gang);
+  if (lack.gpus == 0) return std::nullopt;
   domains_.refresh();
   const auto level = gang.spec.required_level.empty() ? std::optional(placement::Domains::kCluster)
                                                       : domains_.find_level(gang.spec.required_level);
   if (!level) return std::nullopt;
-  const bool single = *level == domains_.node_level();
-  struct Node {
-    std::int64_t free;
-    std::int64_t holds;
-    NodeId id;
-  };
-  std::map<std::uint64_t, std::vector<Node>> by_domain;
-  for (std::uint32_t i = 0; i < cluster_.node_count(); ++i) {
-    const NodeId id{i};
-    if (!domains_.knows(id) || cluster_.find_node(cluster_.node_name(id)) != id) continue;
-    const bool useful = std::any_of(shapes.begin(), shapes.end(), [&](ShapeId shape) {
-      return !placement::is_unresolvable(node_reason(cluster_, id, shape));
-    });
-    if (!useful) continue;
-    const placement::Machine& machine = cluster_.machine_of(id);
-    const std::int64_t holds = (machine.gpus - machine.gpus_lost) / largest * largest;
-    by_domain[single ? i : domains_.domain_of(id, *level).value].push_back(
-        {cluster_.state_of(id).whole_free(), holds, id});
+  auto by_domain = keepable(lack, *level);
+  if (const std::vector<NodeId> bound = occupied(gang); !bound.empty() && *level != placement::Domains::kCluster) {
+    const bool single = *level == domains_.node_level();
+    const std::uint64_t only = single ? bound.front().value : domains_.domain_of(bound.front(), *level).value;
+    std::erase_if(by_domain, [&](const auto& entry) { return entry.first != only; });
   }
-  const std::vector<NodeId> bound = occupied(gang);
-  std::vector<Node>* best = nullptr;
+  std::vector<KeepableNode>* best = nullptr;
   std::int64_t most = -1;
   for (auto& [domain, nodes] : by_domain) {
     std::int64_t holds = 0;
     std::int64_t free = 0;
-    for (const Node& node : nodes) {
+    for (const KeepableNode& node : nodes) {
       holds += node.holds;
       free += node.free;
     }
-    const bool reached = bound.empty() || *level == placement::Domains::kCluster ||
-                         domain == (single ? bound.front().value : domains_.domain_of(bound.front(), *level).value);
-    if (holds < gpus || !reached || free <= most) continue;
+    if (holds < lack.gpus || free <= most) continue;
     most = free;
     best = &nodes;
   }
   if (best == nullptr) return std::nullopt;
-  std::sort(best->begin(), best->end(),
-            [](const Node& a, const Node& b) { return a.free != b.free ? a.free > b.free : a.id < b.id; });
+  std::sort(best->begin(), best->end(), [](const KeepableNode& a, const KeepableNode& b) {
+    return a.free != b.free ? a.free > b.free : a.id < b.id;
+  });
   Kept kept{gang.spec.key, priority(gang), {}, clock_.now() + times_.keep_for};
-  for (const Node& node : *best) {
-    if (gpus <= 0) break;
-    if (node.holds == 0) continue;
-    gpus -= node.holds;
+  std::int64_t held = 0;
+  for (const KeepableNode& node : *best) {
+    if (held >= lack.gpus) break;
+    held += node.holds;
     kept.nodes.insert(node.id);
   }
   return kept;

@@ -48,6 +48,7 @@ void StateFeed::settle_node(const kube::Node& node) {
     if (const Status updated = cluster_.update_node(*known, spec); !updated) {
       notes_.add_one_of("nodes stay as they were: " + updated.message(), spec.name);
     }
+    place_in_domains(node);
     look_at_report(spec.name);
     return;
   }
@@ -57,7 +58,15 @@ void StateFeed::settle_node(const kube::Node& node) {
     return;
   }
   bookings_.node_added(spec.name);
+  place_in_domains(node);
   look_at_report(spec.name);
+}
+
+void StateFeed::place_in_domains(const kube::Node& node) {
+  const auto known = domains_ != nullptr ? cluster_.find_node(node.name) : std::nullopt;
+  if (!known) return;
+  const std::vector<placement::Label> labels(node.labels.begin(), node.labels.end());
+  domains_->set_node(*known, labels);
 }
 
 /// What it says may hold only now: of another node, or of other pods.
@@ -74,8 +83,12 @@ void StateFeed::replace_nodes(std::vector<kube::Node> nodes) {
 }
 
 void StateFeed::upsert_node(kube::Node node) {
-  const kube::Node& kept = nodes_.insert_or_assign(node.name, node).first->second;
+  const std::uint64_t before = cluster_.version();
+  const auto known = nodes_.find(node.name);
+  const bool same_labels = known != nodes_.end() && known->second.labels == node.labels;
+  const kube::Node& kept = nodes_.insert_or_assign(node.name, std::move(node)).first->second;
   settle_node(kept);
+  if (gangs_ != nullptr && (!same_labels || cluster_.version() != before)) gangs_->nodes_changed();
 }
 
 void StateFeed::delete_node(std::string_view name) {
@@ -84,6 +97,10 @@ void StateFeed::delete_node(std::string_view name) {
   const auto known = cluster_.find_node(name);
   if (!known) return;
   bookings_.node_leaves(name);
+  if (gangs_ != nullptr) {
+    gangs_->node_left(*known);
+    domains_->remove_node(*known);
+  }
   if (const Status removed = cluster_.remove_node(*known); !removed) {
     notes_.add_one_of("nodes that are gone but stay: " + removed.message(), name);
   }
@@ -116,6 +133,7 @@ void StateFeed::replace_pods(const std::vector<kube::Pod>& pods) {
   }
   bound_at_list_.reset();
   for (const std::string& uid : gone(waiting_, uids)) delete_pod(uid);
+  if (gang_feed_ != nullptr) gang_feed_->keep_only(uids);
   // Those that say which devices they hold first: the others are given what is left.
   for (const bool told : {true, false}) {
     for (const kube::Pod& pod : pods) {
@@ -126,8 +144,9 @@ void StateFeed::replace_pods(const std::vector<kube::Pod>& pods) {
 
 void StateFeed::upsert_pod(const kube::Pod& pod) {
   if (pod.uid.empty()) return;
+  if (gang_feed_ != nullptr) gang_feed_->update(pod);
   if (pod.terminal()) {
-    delete_pod(pod.uid);
+    forget_pod(pod.uid);
     return;
   }
   if (pod.node_name.empty()) {
@@ -172,11 +191,17 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
 }
 
 void StateFeed::delete_pod(std::string_view uid) {
+  if (gang_feed_ != nullptr) gang_feed_->gone(uid);
+  forget_pod(uid);
+}
+
+void StateFeed::forget_pod(std::string_view uid) {
   waiting_.erase(std::string(uid));
   bad_pods_.erase(std::string(uid));
   const Booking* booking = bookings_.find(uid);
   const std::string node = booking == nullptr ? std::string() : booking->node;
   bookings_.ended(uid);
+  if (booking != nullptr && gangs_ != nullptr) gangs_->freed();
   look_at_report(node);
 }
 

@@ -11,6 +11,7 @@
 
 #include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/gang_feed.h"
 #include "scheduler/extender/observer.h"
 #include "scheduler/kube/objects/node.h"
 #include "scheduler/kube/objects/node_topology.h"
@@ -31,6 +32,13 @@ class StateFeed {
             std::uint64_t seed)
       : cluster_(cluster), bookings_(bookings), observer_(bookings), topologies_(catalogue, notes_), seed_(seed) {
     cluster_.expect_topologies();
+  }
+
+  /// Tells these of pods and nodes, too. All must outlive it.
+  void feed_gangs(Gangs& gangs, GangFeed& feed, placement::Domains& domains) {
+    gangs_ = &gangs;
+    gang_feed_ = &feed;
+    domains_ = &domains;
   }
 
   /// The next replace_nodes shows what is so now, or later.
@@ -77,12 +85,17 @@ class StateFeed {
 
  private:
   void settle_node(const kube::Node& node);
+  void place_in_domains(const kube::Node& node);
+  void forget_pod(std::string_view uid);
   void take_bound(const kube::Pod& pod, const placement::PodRequest& request);
   void look_at_report(std::string_view node);
 
   placement::ClusterState& cluster_;
   Bookings& bookings_;
   Observer observer_;
+  Gangs* gangs_ = nullptr;
+  GangFeed* gang_feed_ = nullptr;
+  placement::Domains* domains_ = nullptr;
   kube::Notes notes_;
   kube::NodeTopologies topologies_;
   std::uint64_t seed_;
