@@ -66,11 +66,22 @@ void Bookings::drop_reservation(std::string_view uid) {
   if (booking != nullptr && booking->stage == Stage::kReserved) ended(uid);
 }
 
-void Bookings::drop_expired(Nanoseconds now) {
+bool Bookings::drop_expired(Nanoseconds now) {
+  bool any = false;
   while (!expiry_.empty() && expiry_.begin()->first <= now) {
     const std::string uid = expiry_.begin()->second;
     ended(uid);
+    any = true;
   }
+  return any;
+}
+
+void Bookings::extend(std::string_view uid, Nanoseconds expires) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.stage != Stage::kReserved) return;
+  expiry_.erase({found->second.expires, found->first});
+  found->second.expires = expires;
+  expiry_.emplace(expires, found->first);
 }
 
 bool Bookings::start_binding(std::string_view uid) {

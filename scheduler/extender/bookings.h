@@ -60,7 +60,10 @@ class Bookings {
                  placement::Knowledge knowledge, const kube::DecisionStamp& decided = {});
   /// Gives back what is reserved; a pod that is binding or bound keeps its place.
   void drop_reservation(std::string_view uid);
-  void drop_expired(Nanoseconds now);
+  /// True: something was given back.
+  bool drop_expired(Nanoseconds now);
+  /// What is reserved for the pod ends then; nothing where it is not reserved.
+  void extend(std::string_view uid, Nanoseconds expires);
 
   /// Runs f() in a cluster in which the pod's reservation, if it has one, is free.
   template <class F>

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "scheduler/extender/gang_record.h"
 #include "scheduler/extender/observations.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/headroom.h"
@@ -21,6 +22,9 @@ struct ClusterFigures {
 
   std::array<Observations::Counts, kWitnesses.size()> observed{};  ///< by who saw it, since the start
   std::uint64_t failed_queries = 0;                                ///< for DCGM series
+
+  std::array<std::int64_t, kGangPhaseCount> gangs{};  ///< by GangPhase
+  GangFigures gang_life;
 
   /// Of all GPUs, 0 to 1; 0 without any.
   double fragmentation_ratio() const { return ratio(fragmentation, static_cast<double>(totals.gpu_capacity)); }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scheduler/base/quote.h"
+#include "scheduler/extender/gang_view.h"
 
 namespace mortise::extender {
 namespace {
@@ -104,6 +105,12 @@ ClusterFigures ClusterView::figures() {
   figures.fragmentation = parts_.fragmentation.amount();
   figures.observed = parts_.handlers.observations().counts();
   figures.failed_queries = parts_.handlers.observations().failed_queries();
+  if (parts_.gangs != nullptr) {
+    figures.gang_life = parts_.gangs->figures();
+    for (const auto& [key, gang] : parts_.gangs->gangs()) {
+      ++figures.gangs[static_cast<std::size_t>(parts_.gangs->phase(gang))];
+    }
+  }
   const placement::StateTable& states = parts_.cluster.states();
   for (std::uint32_t slot = 0; slot < states.slot_count(); ++slot) {
     const auto nodes = static_cast<std::int64_t>(states.members(StateId{slot}).size());
@@ -121,6 +128,7 @@ ClusterFigures ClusterView::figures() {
 Reply ClusterView::metrics() {
   parts_.metrics.set_figures(figures());
   if (parts_.watches) parts_.metrics.set_watches(parts_.watches());
+  if (parts_.woken) parts_.metrics.set_woken(parts_.woken());
   return {200, parts_.service.metrics_text()};
 }
 
@@ -192,6 +200,16 @@ Reply ClusterView::explain(std::string_view ns, std::string_view pod) {
       fits || main == kFits ? ordered_json(nullptr) : ordered_json(placement::reason_name(static_cast<Reason>(main)));
   document["reasons"] = std::move(reasons);
   return json_reply(200, document);
+}
+
+Reply ClusterView::gangs() {
+  if (parts_.gangs == nullptr) return json_reply(200, {{"gangs", ordered_json::array()}});
+  ordered_json all;
+  {
+    const std::lock_guard lock(parts_.service.mutex());
+    all = gangs_json(*parts_.gangs, *parts_.bookings, parts_.clock->now());
+  }
+  return json_reply(200, all);
 }
 
 Reply ClusterView::page() {

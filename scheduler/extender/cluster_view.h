@@ -3,9 +3,11 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/extender/cluster_figures.h"
+#include "scheduler/extender/gangs.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/metrics.h"
 #include "scheduler/extender/readiness.h"
@@ -30,7 +32,11 @@ class ClusterView {
     Handlers& handlers;
     Metrics& metrics;
     const Readiness& readiness;
-    std::function<std::vector<WatchFigures>()> watches = {};  ///< empty: nothing is watched
+    std::function<std::vector<WatchFigures>()> watches = {};              ///< empty: nothing is watched
+    const Gangs* gangs = nullptr;                                         ///< null: there are none
+    const Bookings* bookings = nullptr;                                   ///< of the gangs
+    const Clock* clock = nullptr;                                         ///< likewise
+    std::function<std::pair<std::uint64_t, std::uint64_t>()> woken = {};  ///< members woken; failures of that
   };
   explicit ClusterView(const Parts& parts);
 
@@ -42,6 +48,8 @@ class ClusterView {
   Reply node(std::string_view name);
   /// GET /v1/explain: why a pod that asked, and is not bound, fits where it does not.
   Reply explain(std::string_view ns, std::string_view pod);
+  /// GET /v1/gangs: who is there, who has a place, and what they wait for.
+  Reply gangs();
   /// GET /: the same as /v1/cluster, for people.
   Reply page();
 

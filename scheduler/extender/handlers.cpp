@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include "scheduler/extender/gangs.h"
+
 namespace mortise::extender {
 namespace {
 
@@ -24,18 +26,15 @@ constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;  //
 
 constexpr std::string_view kDecisiveText = "Decisive: another node chosen";
 constexpr std::string_view kBoundText = "Bound: the pod is bound to another node";
-
-// FilterResult::reasons holds the texts of placement's reasons in their order, then these.
-constexpr std::uint8_t kDecisive = placement::kReasonCount;
-constexpr std::uint8_t kBoundElsewhere = kDecisive + 1;
-constexpr std::uint8_t kInvalid = kDecisive + 2;
+constexpr std::string_view kKeptText = "Kept: for a gang that has waited long";
 
 std::vector<std::string> reason_texts(const std::string& invalid) {
   std::vector<std::string> texts;
-  texts.reserve(kInvalid + 1);
+  texts.reserve(placement::kReasonCount + 4);
   for (int i = 0; i < placement::kReasonCount; ++i) texts.emplace_back(reason_text(static_cast<Reason>(i)));
   texts.emplace_back(kDecisiveText);
   texts.emplace_back(kBoundText);
+  texts.emplace_back(kKeptText);
   texts.push_back(invalid);
   return texts;
 }
@@ -68,8 +67,8 @@ std::int64_t advisory_priority(const NodeAnswer& answer, NodeId best, placement:
 }  // namespace
 
 std::string_view outcome_name(Outcome outcome) {
-  constexpr std::array<std::string_view, kOutcomeCount> kNames = {"placed", "rejected", "unmanaged", "invalid",
-                                                                  "bound"};
+  constexpr std::array<std::string_view, kOutcomeCount> kNames = {"placed",  "rejected", "unmanaged",
+                                                                  "invalid", "bound",    "waits"};
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
@@ -194,8 +193,12 @@ Placed Handlers::best_not_aside(const PodRequest& pod, const AskedPod& memory, A
   return placed != nullptr ? *placed : best;
 }
 
+void Handlers::drop_expired() {
+  if (bookings_.drop_expired(clock_.now()) && gangs_ != nullptr) gangs_->freed();
+}
+
 FilterAnswer Handlers::filter(const PodQuestion& question) {
-  bookings_.drop_expired(clock_.now());
+  drop_expired();
   Asked asked = collect(question.args.nodes);
   FilterAnswer answer;
   answer.result.has_names = question.args.has_names;
@@ -215,6 +218,8 @@ FilterAnswer Handlers::filter(const PodQuestion& question) {
       node.verdict = Verdict::kUnresolvable;
       node.reason = kBoundElsewhere;
     }
+  } else if (ours && filter_gang(question, asked, answer, answer.result.reasons[kGangReason])) {
+    // answered for the gang as a whole
   } else if (!ours || question.unmanaged()) {
     answer.outcome = Outcome::kUnmanaged;
     remember(question);
@@ -232,6 +237,7 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
   AskedPod* memory = remember(question);
   const bool member = memory != nullptr && !question.group.empty();
   if (member) trials_.ask(question.group, question.pod.uid, clock_.now());
+  const std::vector<std::uint32_t> kept = take_out_kept(question, asked);
   std::vector<NodeAnswer> answers;
   answers.reserve(asked.known.size());
   // One node only: a nominated or hinted one. The answer is for that node and must not disturb the plan. Nor may a
@@ -241,6 +247,10 @@ void Handlers::filter_managed(const PodQuestion& question, Asked& asked, FilterA
   const Decision decision = as_asked(
       question, [&](const placement::ClusterState&) { return engine_.plan(question.pod, asked.known, &answers); });
   for (NodeVerdict& node : asked.nodes) reject(node, Reason::kUnknownNode);
+  for (const std::uint32_t entry : kept) {
+    asked.nodes[entry].verdict = Verdict::kFailed;
+    asked.nodes[entry].reason = kKeptNode;
+  }
   for (std::size_t i = 0; i < answers.size(); ++i) {
     NodeVerdict& node = asked.nodes[asked.at[i]];
     node.verdict = Verdict::kPassed;
@@ -378,6 +388,10 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
   if (names_differ(*pod)) return refuse(belongs_to(*pod));
   start.request = *pod;
   if (memory != nullptr ? !memory->ours : !is_ours(waiting->scheduler)) return start;
+  if (const std::string why = gangs_ != nullptr ? gangs_->start_bind(args.pod_uid, args.node) : std::string();
+      !why.empty()) {
+    return refuse(": " + why);
+  }
   const auto node = cluster_.find_node(args.node);
   const std::string error = node ? take_place(*pod, memory, *node) : "node " + args.node + " is not known";
   // Without GPUs there is nothing for us to refuse; CPU and memory are kube-scheduler's own affair.
@@ -396,6 +410,7 @@ void Handlers::finish_bind(const BindStart& start, const std::string& node, Bind
   const PodRequest& pod = start.request;
   if (state == BindResult::State::kNotBound) {
     bookings_.binding_failed(pod.uid);
+    if (gangs_ != nullptr) gangs_->freed();
     return;
   }
   if (state == BindResult::State::kUnknown) {

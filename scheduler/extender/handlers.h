@@ -28,8 +28,9 @@ enum class Outcome {
   kUnmanaged,  ///< asks for nothing we manage, or is another scheduler's; every node passed
   kInvalid,    ///< the request cannot be met by any node
   kBound,      ///< holds its place already
+  kWaits,      ///< a member of a gang that has no place now
 };
-inline constexpr int kOutcomeCount = 5;
+inline constexpr int kOutcomeCount = 6;
 std::string_view outcome_name(Outcome outcome);
 
 struct FilterAnswer {
@@ -38,6 +39,9 @@ struct FilterAnswer {
   placement::Reason main_reason = placement::Reason::kNone;  ///< of a rejection
   bool refused = false;  ///< the pod came a third time with the same answer: its node was set aside
 };
+
+class Gangs;
+class GangFeed;
 
 /// The verbs of the extender protocol, without sockets or JSON. Keeps what the protocol does not say: which pods
 /// asked, what they were told and which are bound. Not synchronised.
@@ -64,6 +68,12 @@ class Handlers {
   /// Decides for pods with one of these schedulerNames only; none: for all. The others pass everywhere and are bound
   /// where kube-scheduler says.
   void decide_only_for(std::vector<std::string> schedulers) { schedulers_ = std::move(schedulers); }
+
+  /// Members of gangs are placed by these. Both must outlive the handlers.
+  void place_gangs(Gangs& gangs, GangFeed& feed) {
+    gangs_ = &gangs;
+    gang_feed_ = &feed;
+  }
 
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
@@ -110,6 +120,13 @@ class Handlers {
   };
   using Answers = std::span<const placement::NodeAnswer>;
 
+  /// FilterResult::reasons holds the texts of placement's reasons in their order, then these.
+  static constexpr std::uint8_t kDecisive = placement::kReasonCount;
+  static constexpr std::uint8_t kBoundElsewhere = kDecisive + 1;
+  static constexpr std::uint8_t kKeptNode = kDecisive + 2;
+  static constexpr std::uint8_t kInvalid = kDecisive + 3;
+  static constexpr std::uint8_t kGangReason = kInvalid;  ///< of a pod one or the other is told
+
   bool is_ours(std::string_view scheduler) const;
   std::optional<NodeId> find_after(std::size_t& place, std::string_view name);
   Asked collect(const std::vector<AskedNode>& asked);
@@ -121,6 +138,9 @@ class Handlers {
   placement::Placed best_not_aside(const placement::PodRequest& pod, const AskedPod& memory, Answers answers,
                                    const placement::Placed& best);
   void filter_managed(const PodQuestion& question, Asked& asked, FilterAnswer& answer);
+  bool filter_gang(const PodQuestion& question, Asked& asked, FilterAnswer& answer, std::string& reason);
+  std::vector<std::uint32_t> take_out_kept(const PodQuestion& question, Asked& asked) const;
+  void drop_expired();
   void reserve(const AskedPod& memory, const placement::Placed& placed);
   kube::DecisionStamp stamp() const { return stamp_ ? stamp_() : kube::DecisionStamp{}; }
   void pass_member(const PodQuestion& question, AskedPod& memory, bool one_node, const placement::Placed* best,
@@ -153,6 +173,8 @@ class Handlers {
   std::vector<std::string> schedulers_;  // empty: all
   AskedPods asked_pods_;
   GroupTrials trials_;
+  Gangs* gangs_ = nullptr;
+  GangFeed* gang_feed_ = nullptr;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
   std::vector<NodeId> followers_;  // at n + 1: the node that came after node n in a request; at 0: the first of one
 };

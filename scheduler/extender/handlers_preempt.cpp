@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "scheduler/extender/gangs.h"
 #include "scheduler/extender/handlers.h"
 
 namespace mortise::extender {
@@ -95,7 +96,9 @@ std::vector<NodeVictims> Handlers::preempt(const PreemptionQuestion& question) {
     for (const PreemptionCandidate& candidate : question.args.candidates) nodes.push_back(as_proposed(candidate));
     return nodes;
   }
-  bookings_.drop_expired(clock_.now());
+  // Evictions on one node do not help a gang as a whole.
+  if (gangs_ != nullptr && gangs_->is_member(pod.pod.uid)) return nodes;
+  drop_expired();
   return as_asked(pod, [&](placement::ClusterState& cluster) {
     const ShapeId shape = cluster.intern(pod.pod);
     if (pod.decisive && has_fitting_node(question, shape)) return nodes;

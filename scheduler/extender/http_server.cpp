@@ -51,10 +51,14 @@ Reply ready(const Readiness* readiness, const WebRequest& request) {
 }
 
 /// The names of pods are for those who have the token, where there is one.
-Reply explain(ClusterView& view, const AdminToken* token, const WebRequest& request) {
+Reply with_token(const AdminToken* token, const WebRequest& request, const std::function<Reply()>& tell) {
   if (token != nullptr && !token->admits(request.authorization)) {
     return {401, "{\"error\":\"names of pods need the token: Authorization: Bearer TOKEN\"}\n"};
   }
+  return tell();
+}
+
+Reply explain(ClusterView& view, const WebRequest& request) {
   return view.explain(query_value(request, "namespace"), query_value(request, "pod"));
 }
 
@@ -62,8 +66,12 @@ void add_view(ClusterView& view, const AdminToken* token, std::vector<Route>& ro
   routes.push_back({"GET", "/v1/cluster", kJson, [&view](const WebRequest&) { return view.cluster(); }});
   routes.push_back({"GET", kNodesPath, kJson,
                     [&view](const WebRequest& request) { return view.node(request.path.substr(kNodesPath.size())); }});
-  routes.push_back({"GET", "/v1/explain", kJson,
-                    [&view, token](const WebRequest& request) { return explain(view, token, request); }});
+  routes.push_back({"GET", "/v1/explain", kJson, [&view, token](const WebRequest& request) {
+                      return with_token(token, request, [&] { return explain(view, request); });
+                    }});
+  routes.push_back({"GET", "/v1/gangs", kJson, [&view, token](const WebRequest& request) {
+                      return with_token(token, request, [&] { return view.gangs(); });
+                    }});
   routes.push_back({"GET", "/", "text/html; charset=utf-8", [&view](const WebRequest&) { return view.page(); }});
 }
 

@@ -84,7 +84,12 @@ void Live::start(std::mutex& mutex) {
       leadership_->resign(std::chrono::system_clock::now());
     });
   }
-  cluster_.emplace(*client_, feed_, mutex, clock_, waiter_, options_.seed);
+  cluster_.emplace(*client_, feed_, mutex, clock_, waiter_, options_.seed, gang_feed_);
+  if (gangs_ != nullptr) {
+    const auto why_not = [this] { return waiting_for() + why_not_leader(); };
+    waker_.emplace(*gangs_, mutex, *client_, clock_, waiter_, why_not, options_.seed);
+    wakes_ = std::jthread([this](const std::stop_token& stop) { waker_->run(stop); });
+  }
   if (dcgm_) polls_ = std::jthread([this](const std::stop_token& stop) { poll_dcgm(stop); });
 }
 
@@ -136,6 +141,8 @@ void Live::stop() {
   stop_binding();
   elects_.request_stop();
   polls_.request_stop();
+  wakes_.request_stop();
+  if (wakes_.joinable()) wakes_.join();
   if (elects_.joinable()) elects_.join();
   if (polls_.joinable()) polls_.join();
   if (cluster_) cluster_->stop();

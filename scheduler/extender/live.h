@@ -8,11 +8,13 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/dcgm_poll.h"
+#include "scheduler/extender/gang_waker.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/leadership.h"
 #include "scheduler/extender/live_cluster.h"
@@ -49,6 +51,13 @@ class Live {
   Handlers::Waiting waiting();
   Handlers::Stamp stamp();
 
+  /// Keeps these like the API server's objects, and wakes members. Before start(); all must outlive stop().
+  void feed_gangs(Gangs& gangs, GangFeed& feed, placement::Domains& domains) {
+    gangs_ = &gangs;
+    gang_feed_ = &feed;
+    feed_.feed_gangs(gangs, feed, domains);
+  }
+
   /// Begins to watch; `mutex` guards the cluster from now on.
   void start(std::mutex& mutex);
   /// Why the state of the cluster is not known yet; empty: it is.
@@ -58,6 +67,10 @@ class Live {
   /// What went wrong with the watches since the last call, one line each.
   std::vector<std::string> new_troubles();
   std::vector<WatchFigures> watch_figures() const;
+  /// Members of gangs that were woken, and how often that failed.
+  std::pair<std::uint64_t, std::uint64_t> members_woken() const {
+    return waker_ ? std::pair(waker_->woken(), waker_->failed()) : std::pair<std::uint64_t, std::uint64_t>();
+  }
   /// Why another replica answers, or may; empty: this one does. Any thread may ask.
   std::string why_not_leader() const { return leadership_ ? leadership_->why_not() : std::string(); }
 
@@ -94,6 +107,10 @@ class Live {
   std::map<std::string, std::uint64_t> troubles_told_;  // by what is watched
   std::uint64_t decisions_ = 0;                         // guarded by *mutex_
   std::optional<LiveCluster> cluster_;
+  Gangs* gangs_ = nullptr;
+  GangFeed* gang_feed_ = nullptr;
+  std::optional<GangWaker> waker_;
+  std::jthread wakes_;
   std::unique_ptr<DcgmPoll> dcgm_;
   std::jthread polls_;
 };

@@ -17,6 +17,8 @@
 #include "scheduler/extender/admin_token.h"
 #include "scheduler/extender/cluster_view.h"
 #include "scheduler/extender/endpoint.h"
+#include "scheduler/extender/gang_feed.h"
+#include "scheduler/extender/gangs.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/http_server.h"
 #include "scheduler/extender/live.h"
@@ -167,6 +169,34 @@ ServerOptions limits(const Options& options) {
           .allow_bind = options.allow_bind};
 }
 
+ServerOptions scheduler_side(const Options& options, const Certificates& certificates, const Readiness& readiness,
+                             Metrics& metrics, Live* live) {
+  ServerOptions side = limits(options);
+  side.tls = certificates.context();
+  side.readiness = &readiness;
+  side.metrics = &metrics;
+  if (live != nullptr) side.asked = [live] { live->asked(); };
+  return side;
+}
+
+void place_gangs(Gangs& gangs, GangFeed& feed, LoadedCluster& cluster, Handlers& handlers, Live* live) {
+  handlers.place_gangs(gangs, feed);
+  if (live != nullptr) live->feed_gangs(gangs, feed, *cluster.domains);
+}
+
+ClusterView::Parts view_of(Service& service, LoadedCluster& cluster, Handlers& handlers, Metrics& metrics,
+                           const Readiness& readiness, const Gangs& gangs, const Clock& clock, const Live* live) {
+  ClusterView::Parts parts{service,  *cluster.state, *cluster.engine, *cluster.fragmentation,
+                           handlers, metrics,        readiness};
+  parts.gangs = &gangs;
+  parts.bookings = cluster.bookings.get();
+  parts.clock = &clock;
+  if (live == nullptr) return parts;
+  parts.watches = [live] { return live->watch_figures(); };
+  parts.woken = [live] { return live->members_woken(); };
+  return parts;
+}
+
 int serve(const Options& options) {
   const sigset_t signals = block_signals();
   const Result<Endpoint> listen_at = parse_endpoint(options.listen);
@@ -192,27 +222,25 @@ int serve(const Options& options) {
   Handlers handlers(*cluster->engine, *cluster->bookings, clock, live ? Live::kReserveFor : 0,
                     live ? live->waiting() : Handlers::Waiting(), live ? live->stamp() : Handlers::Stamp());
   handlers.decide_only_for(options.schedulers);
+  Gangs gangs(*cluster->bookings, *cluster->state, *cluster->domains, *cluster->gang_policy, options.start.seed, clock);
+  GangFeed gang_feed(gangs);
+  place_gangs(gangs, gang_feed, *cluster, handlers, live.get());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
                   &log);
 
   Readiness readiness;
   expect(live.get(), readiness);
 
-  ServerOptions server_options = limits(options);
-  server_options.tls = certificates.context();
-  server_options.readiness = &readiness;
-  server_options.metrics = &metrics;
-  if (live) server_options.asked = [live = live.get()] { live->asked(); };
+  const ServerOptions server_options = scheduler_side(options, certificates, readiness, metrics, live.get());
   const auto scheduler = HttpServer::start_scheduler(service, *listen_at, server_options);
   if (!scheduler.ok()) return refuse(scheduler.message());
-  ClusterView view(
-      {service, *cluster->state, *cluster->engine, *cluster->fragmentation, handlers, metrics, readiness,
-       live ? std::function([&live] { return live->watch_figures(); }) : std::function<std::vector<WatchFigures>()>()});
+  ClusterView view(view_of(service, *cluster, handlers, metrics, readiness, gangs, clock, live.get()));
   const AdminToken token(options.admin_token_file);
-  const bool has_token = !options.admin_token_file.empty();
-  const auto admin = HttpServer::start_admin(
-      service, *admin_at,
-      {.readiness = &readiness, .metrics = &metrics, .view = &view, .token = has_token ? &token : nullptr});
+  const auto admin = HttpServer::start_admin(service, *admin_at,
+                                             {.readiness = &readiness,
+                                              .metrics = &metrics,
+                                              .view = &view,
+                                              .token = options.admin_token_file.empty() ? nullptr : &token});
   if (!admin.ok()) return refuse(admin.message());
   std::printf("listening on %s\nadmin on %s\n", (*scheduler)->address().c_str(), (*admin)->address().c_str());
   std::fflush(stdout);

@@ -34,6 +34,13 @@ struct Metrics::Impl {
   std::array<prometheus::Counter*, kVerbCount> failed{};
   std::array<prometheus::Histogram*, kVerbCount> seconds{};
   std::array<prometheus::Counter*, kOutcomeCount> outcomes{};
+  std::array<prometheus::Gauge*, kGangPhaseCount> gangs{};
+  prometheus::Counter* gang_plans = nullptr;
+  prometheus::Counter* gang_refusals = nullptr;
+  prometheus::Counter* gang_expired = nullptr;
+  prometheus::Counter* gang_yielded = nullptr;
+  prometheus::Counter* woken = nullptr;
+  prometheus::Counter* wakes_failed = nullptr;
   std::array<prometheus::Counter*, placement::kReasonCount> rejections{};
   prometheus::Counter* refused = nullptr;
   std::array<prometheus::Gauge*, kSides.size()> connections{};
@@ -71,6 +78,7 @@ struct Metrics::Impl {
   void add_cluster();
   void add_decisions();
   void add_observations();
+  void add_gangs();
   void add_watches();
 };
 
@@ -175,6 +183,21 @@ void Metrics::Impl::add_observations() {
       &counter("mortise_dcgm_query_failures_total", "Questions for DCGM series without a useful answer.").Add({});
 }
 
+void Metrics::Impl::add_gangs() {
+  auto& now = prometheus::BuildGauge().Name("mortise_gangs").Help("Gangs by what they do now.").Register(registry);
+  for (std::size_t i = 0; i < gangs.size(); ++i) {
+    gangs[i] = &now.Add({{"state", std::string(gang_phase_name(static_cast<GangPhase>(i)))}});
+  }
+  gang_plans = &counter("mortise_gang_plans_total", "Times that a gang, or what it lacked, got its places.").Add({});
+  gang_refusals = &counter("mortise_gang_refusals_total", "Searches for places that found none.").Add({});
+  auto& back = counter("mortise_gang_places_given_back_total", "Times that a gang gave back places it had, by cause.");
+  gang_expired = &back.Add({{"cause", "expired"}});
+  gang_yielded = &back.Add({{"cause", "priority"}});
+  auto& wakes = counter("mortise_gang_members_woken_total", "Annotations written to have kube-scheduler ask again.");
+  woken = &wakes.Add({{"outcome", "ok"}});
+  wakes_failed = &wakes.Add({{"outcome", "error"}});
+}
+
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   impl_->add_requests();
   impl_->add_decisions();
@@ -182,6 +205,7 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   impl_->add_cluster();
   impl_->add_observations();
   impl_->add_watches();
+  impl_->add_gangs();
 }
 Metrics::~Metrics() = default;
 
@@ -225,6 +249,11 @@ void Metrics::set_watches(const std::vector<WatchFigures>& watches) {
   }
 }
 
+void Metrics::set_woken(const std::pair<std::uint64_t, std::uint64_t>& woken) {
+  raise(*impl_->woken, woken.first);
+  raise(*impl_->wakes_failed, woken.second);
+}
+
 void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmentation, std::size_t reservations) {
   const auto in_gpus = [](double milli) { return milli / static_cast<double>(kWholeGpu); };
   impl_->nodes->Set(static_cast<double>(totals.nodes));
@@ -245,6 +274,11 @@ void Metrics::set_figures(const ClusterFigures& figures) {
   impl_->cordoned->Set(static_cast<double>(figures.cordoned));
   impl_->blocked->Set(static_cast<double>(figures.blocked));
   impl_->no_topology->Set(static_cast<double>(figures.no_topology));
+  for (std::size_t i = 0; i < impl_->gangs.size(); ++i) impl_->gangs[i]->Set(static_cast<double>(figures.gangs[i]));
+  raise(*impl_->gang_plans, figures.gang_life.plans);
+  raise(*impl_->gang_refusals, figures.gang_life.refusals);
+  raise(*impl_->gang_expired, figures.gang_life.expired);
+  raise(*impl_->gang_yielded, figures.gang_life.yielded);
   impl_->free_nodes->Set(static_cast<double>(figures.headroom.free_nodes));
   for (std::size_t i = 0; i < impl_->headroom.size(); ++i) {
     impl_->headroom[i]->Set(static_cast<double>(figures.headroom.pods[i]));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scheduler/base/units.h"
@@ -47,6 +48,8 @@ class Metrics {
   void set_figures(const ClusterFigures& figures);
   /// Adds the series of what is watched.
   void set_watches(const std::vector<WatchFigures>& watches);
+  /// Members of gangs that were woken, and failures of that.
+  void set_woken(const std::pair<std::uint64_t, std::uint64_t>& woken);
   /// The text exposition format, version 0.0.4.
   std::string text() const;
 

@@ -24,7 +24,7 @@ void read_mode(const kube::Pod& pod, PodQuestion& question) {
 
 Result<PodQuestion> read_pod(std::string_view json) {
   if (json.empty()) return Error{"request has no Pod"};
-  const Result<kube::Pod> pod = kube::parse_pod(json);
+  Result<kube::Pod> pod = kube::parse_pod(json);
   if (!pod.ok()) return Error{"Pod: " + pod.message()};
 
   PodQuestion question;
@@ -43,6 +43,7 @@ Result<PodQuestion> read_pod(std::string_view json) {
   question.scheduler = pod->scheduler_name;
   read_mode(*pod, question);
   if (!question.invalid.empty()) question.invalid = answer_text("InvalidRequest: " + question.invalid);
+  question.object = *std::move(pod);
   return question;
 }
 

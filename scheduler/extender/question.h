@@ -6,6 +6,7 @@
 #include "scheduler/base/result.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/extender/wire_preempt.h"
+#include "scheduler/kube/objects/pod.h"
 #include "scheduler/placement/request.h"
 
 namespace mortise::extender {
@@ -21,6 +22,7 @@ struct PodQuestion {
   bool decisive = true;
   bool preempts = true;   ///< false: preemptionPolicy Never
   std::string scheduler;  ///< spec.schedulerName; empty: default-scheduler
+  kube::Pod object;       ///< as it came
   ExtenderArgs args;
 
   /// Asks for nothing we manage.

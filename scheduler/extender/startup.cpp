@@ -42,9 +42,17 @@ Result<LoadedCluster> load(const StartOptions& options) {
   if (!typical.ok()) return typical.error();
   auto policy = placement::make_policy(options.policy, *typical);
   if (!policy.ok()) return policy.error();
+  auto gang_policy = placement::make_policy(options.policy, *typical);
+  if (!gang_policy.ok()) return gang_policy.error();
 
   LoadedCluster loaded;
   loaded.state = *std::move(state);
+  loaded.gang_policy = *std::move(gang_policy);
+  loaded.domains = std::make_unique<placement::Domains>(*loaded.state);
+  for (std::size_t i = 0; i < file->nodes.size(); ++i) {
+    const std::vector<placement::Label> labels(file->labels[i].begin(), file->labels[i].end());
+    if (const auto node = loaded.state->find_node(file->nodes[i].name)) loaded.domains->set_node(*node, labels);
+  }
   loaded.bookings = std::make_unique<Bookings>(*loaded.state);
   for (const std::size_t i : kube::booking_order(pods)) {
     placement::PodRequest request = pods[i].request;

@@ -9,8 +9,10 @@
 #include "scheduler/extender/bookings.h"
 #include "scheduler/kube/objects/cluster_file.h"
 #include "scheduler/placement/cluster_state.h"
+#include "scheduler/placement/domains.h"
 #include "scheduler/placement/engine.h"
 #include "scheduler/placement/fragmentation.h"
+#include "scheduler/placement/policy.h"
 
 namespace mortise::extender {
 
@@ -28,6 +30,8 @@ struct StartOptions {
 struct LoadedCluster {
   std::unique_ptr<placement::ClusterState> state;
   std::unique_ptr<placement::Engine> engine;
+  std::unique_ptr<placement::Domains> domains;
+  std::unique_ptr<placement::Policy> gang_policy;  ///< the engine's once more
   std::unique_ptr<placement::FragmentationMeter> fragmentation;
   std::unique_ptr<Bookings> bookings;  ///< with the pods that hold their place already
   std::vector<std::string> notes;      ///< what was skipped and why, one line each

@@ -64,6 +64,7 @@ void StateFeed::settle_node(const kube::Node& node) {
     if (const Status updated = cluster_.update_node(*known, spec); !updated) {
       notes_.add_one_of("nodes stay as they were: " + updated.message(), spec.name);
     }
+    place_in_domains(node);
     look_at_report(spec.name);
     return;
   }
@@ -73,7 +74,15 @@ void StateFeed::settle_node(const kube::Node& node) {
     return;
   }
   bookings_.node_added(spec.name);
+  place_in_domains(node);
   look_at_report(spec.name);
+}
+
+void StateFeed::place_in_domains(const kube::Node& node) {
+  const auto known = domains_ != nullptr ? cluster_.find_node(node.name) : std::nullopt;
+  if (!known) return;
+  const std::vector<placement::Label> labels(node.labels.begin(), node.labels.end());
+  domains_->set_node(*known, labels);
 }
 
 /// What it says may hold only now: of another node, or of other pods.
@@ -97,8 +106,12 @@ void StateFeed::replace_nodes(std::vector<kube::Node> nodes, const Pause& pause)
 }
 
 void StateFeed::upsert_node(kube::Node node) {
-  const kube::Node& kept = nodes_.insert_or_assign(node.name, node).first->second;
+  const std::uint64_t before = cluster_.version();
+  const auto known = nodes_.find(node.name);
+  const bool same_labels = known != nodes_.end() && known->second.labels == node.labels;
+  const kube::Node& kept = nodes_.insert_or_assign(node.name, std::move(node)).first->second;
   settle_node(kept);
+  if (gangs_ != nullptr && (!same_labels || cluster_.version() != before)) gangs_->nodes_changed();
 }
 
 void StateFeed::delete_node(std::string_view name) {
@@ -107,6 +120,10 @@ void StateFeed::delete_node(std::string_view name) {
   const auto known = cluster_.find_node(name);
   if (!known) return;
   bookings_.node_leaves(name);
+  if (gangs_ != nullptr) {
+    gangs_->node_left(*known);
+    domains_->remove_node(*known);
+  }
   if (const Status removed = cluster_.remove_node(*known); !removed) {
     notes_.add_one_of("nodes that are gone but stay: " + removed.message(), name);
   }
@@ -141,6 +158,7 @@ void StateFeed::delete_report(std::string_view name) {
 void StateFeed::drop_unlisted(const std::vector<kube::Pod>& pods, const Pause& pause) {
   Slices slices(pause);
   // Pods that were created and bound while the list was on its way come by the watch that follows it.
+  const bool announced = list_.has_value();
   const std::uint64_t list = std::exchange(list_, {}).value_or(std::numeric_limits<std::uint64_t>::max());
   const std::set<std::string, std::less<>> bad = std::exchange(bad_pods_, {});
   std::unordered_set<std::string_view> uids(bad.begin(), bad.end());
@@ -164,6 +182,7 @@ void StateFeed::drop_unlisted(const std::vector<kube::Pod>& pods, const Pause& p
     delete_pod(uid);
     slices.one_done();
   }
+  if (gang_feed_ != nullptr) gang_feed_->keep_only(uids, announced);
 }
 
 void StateFeed::replace_pods(const std::vector<kube::Pod>& pods, const Pause& pause) {
@@ -181,8 +200,9 @@ void StateFeed::replace_pods(const std::vector<kube::Pod>& pods, const Pause& pa
 
 void StateFeed::upsert_pod(const kube::Pod& pod) {
   if (pod.uid.empty()) return;
+  if (gang_feed_ != nullptr) gang_feed_->update(pod);
   if (pod.terminal()) {
-    delete_pod(pod.uid);
+    forget_pod(pod.uid);
     return;
   }
   if (pod.node_name.empty()) {
@@ -227,11 +247,17 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
 }
 
 void StateFeed::delete_pod(std::string_view uid) {
+  if (gang_feed_ != nullptr) gang_feed_->gone(uid);
+  forget_pod(uid);
+}
+
+void StateFeed::forget_pod(std::string_view uid) {
   waiting_.erase(std::string(uid));
   bad_pods_.erase(std::string(uid));
   const Booking* booking = bookings_.find(uid);
   const std::string node = booking == nullptr ? std::string() : booking->node;
   bookings_.ended(uid);
+  if (booking != nullptr && gangs_ != nullptr) gangs_->freed();
   look_at_report(node);
 }
 

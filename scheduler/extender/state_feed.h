@@ -13,6 +13,7 @@
 
 #include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/gang_feed.h"
 #include "scheduler/extender/observer.h"
 #include "scheduler/kube/objects/node.h"
 #include "scheduler/kube/objects/node_topology.h"
@@ -41,6 +42,13 @@ class StateFeed {
   using Pause = std::function<void()>;
   static constexpr std::size_t kSlice = 64;
 
+  /// Tells these of pods and nodes, too. All must outlive it.
+  void feed_gangs(Gangs& gangs, GangFeed& feed, placement::Domains& domains) {
+    gangs_ = &gangs;
+    gang_feed_ = &feed;
+    domains_ = &domains;
+  }
+
   /// The next replace_nodes shows what is so now, or later.
   void nodes_list_starts() { bad_nodes_.clear(); }
   void replace_nodes(std::vector<kube::Node> nodes, const Pause& pause = {});
@@ -54,6 +62,7 @@ class StateFeed {
   /// The next replace_pods shows what is so now, or later: pods that are bound meanwhile may be missing in it.
   void pods_list_starts() {
     list_ = bookings_.begin_list();
+    if (gang_feed_ != nullptr) gang_feed_->list_starts();
     bad_pods_.clear();
   }
   void replace_pods(const std::vector<kube::Pod>& pods, const Pause& pause = {});
@@ -85,6 +94,8 @@ class StateFeed {
 
  private:
   void settle_node(const kube::Node& node);
+  void place_in_domains(const kube::Node& node);
+  void forget_pod(std::string_view uid);
   void take_bound(const kube::Pod& pod, const placement::PodRequest& request);
   void look_at_report(std::string_view node);
   void drop_unlisted(const std::vector<kube::Pod>& pods, const Pause& pause);
@@ -92,6 +103,9 @@ class StateFeed {
   placement::ClusterState& cluster_;
   Bookings& bookings_;
   Observer observer_;
+  Gangs* gangs_ = nullptr;
+  GangFeed* gang_feed_ = nullptr;
+  placement::Domains* domains_ = nullptr;
   kube::Notes notes_;
   kube::NodeTopologies topologies_;
   std::uint64_t seed_;

@@ -32,6 +32,8 @@ struct GangRole {
   std::string name;
   std::int32_t minimum = 0;           ///< of this role; 0: none are demanded
   std::vector<TopologyAsk> topology;  ///< of this role's members beyond what the gang asks
+
+  friend bool operator==(const GangRole&, const GangRole&) = default;
 };
 
 /// The kinds of objects that say how large a gang is. kubeflow.org has one kind per framework.
@@ -75,6 +77,8 @@ struct GroupObject {
 
   /// The role of this name, or null.
   const GangRole* role(std::string_view role_name) const;
+
+  friend bool operator==(const GroupObject&, const GroupObject&) = default;
 };
 
 struct GroupKindInfo {

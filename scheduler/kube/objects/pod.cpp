@@ -62,6 +62,7 @@ Result<Pod> decode_pod(const nlohmann::json& document) {
   const Field spec = root.member("spec");
   pod.node_name = spec.member("nodeName").text();
   pod.scheduler_name = spec.member("schedulerName").text();
+  pod.gated = !spec.member("schedulingGates").items().empty();
   pod.priority = static_cast<std::int32_t>(spec.member("priority").whole(32).value_or(0));
   pod.preemption_policy = spec.member("preemptionPolicy").text();
   pod.pod_group = spec.member("schedulingGroup").member("podGroupName").text();

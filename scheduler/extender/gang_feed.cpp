@@ -1,0 +1,172 @@
+#include "scheduler/extender/gang_feed.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mortise::extender {
+namespace {
+
+constexpr std::size_t kGoneKnown = 16'384;
+
+using kube::GangConvention;
+using kube::GangRef;
+using kube::TopologyAsk;
+
+/// What is asked of a part of the gang holds for all of it: that is stricter, and never breaks what was asked.
+void take_levels(const std::vector<TopologyAsk>& asks, GangSpec& spec) {
+  for (const TopologyAsk& ask : asks) {
+    if (ask.level.empty()) continue;
+    std::string& level = ask.required ? spec.required_level : spec.preferred_level;
+    if (!level.empty() && level != ask.level && ask.required && spec.invalid.empty()) {
+      spec.invalid = "it must be in one " + level + " and in one " + ask.level + "; one level may be required";
+    }
+    if (level.empty()) level = ask.level;
+  }
+}
+
+std::string selector_text(const kube::Pod& pod) {
+  std::string text;
+  for (const auto& [key, value] : pod.node_selector) text += key + "=" + value + ",";
+  return text;
+}
+
+/// What the recognition of its gang looks at.
+kube::Pod without_containers(const kube::Pod& pod) {
+  kube::Pod kept = pod;
+  kept.scheduled = {};
+  return kept;
+}
+
+}  // namespace
+
+GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod) {
+  GangSpec spec;
+  spec.key = gang.key();
+  spec.name = gang.identity;
+  spec.convention = kube::gang_convention_name(gang.convention);
+  spec.minimum = gang.minimum;
+  spec.waits_for = gang.waits_for;
+  for (const kube::GangRole& role : gang.roles) {
+    if (role.minimum > 0) spec.roles.push_back({role.name, role.minimum});
+    take_levels(role.topology, spec);
+  }
+  take_levels(gang.topology, spec);
+  if (gang.priority || !gang.priority_class.empty()) {
+    const Result<std::int32_t> priority = kube::gang_priority(gang, objects_, {&pod.priority, 1});
+    if (priority.ok()) {
+      spec.priority = *priority;
+    } else {
+      spec.invalid = priority.message();
+    }
+  }
+  if (gang.together.size() > 1) join(gang, spec);
+  return spec;
+}
+
+/// Gangs that start together are one, each of them a role of it.
+void GangFeed::join(const GangRef& gang, GangSpec& spec) {
+  std::string all;
+  for (const std::string& name : gang.together) all += (all.empty() ? "" : "+") + name;
+  Party& party = parties_[all];
+  if (spec.waits_for.empty()) party[gang.identity] = gang.minimum;
+  spec.key = spec.convention + ":" + all;
+  spec.name = all;
+  spec.minimum = 0;
+  spec.roles.clear();
+  for (const std::string& name : gang.together) {
+    const auto known = party.find(name);
+    if (known == party.end()) {
+      if (spec.waits_for.empty()) spec.waits_for = "waits for gang " + name + ", with which it starts together";
+      continue;
+    }
+    spec.minimum += known->second;
+    spec.roles.push_back({name, known->second});
+  }
+}
+
+Result<bool> GangFeed::see(const kube::Pod& pod) {
+  const Result<std::optional<GangRef>> gang = kube::recognise_gang(pod, objects_);
+  if (!gang.ok()) return gang.error();
+  if (!gang->has_value() || (*gang)->convention == GangConvention::kNativePodGroup) {
+    if (gangs_.is_member(pod.uid)) leave(pod.uid);
+    return false;
+  }
+  if (gone_.contains(pod.uid)) return Error{"the pod is gone"};
+  Result<placement::PodRequest> request = kube::pod_request(pod);
+  if (!request.ok() || pod.uid.empty()) return false;
+  pods_.try_emplace(pod.uid, Known{{}, lists_begun_}).first->second.pod = without_containers(pod);
+  const GangSpec spec = spec_of(**gang, *request);
+  gangs_.see(spec, {*request, (*gang)->together.size() > 1 ? (*gang)->identity : (*gang)->role, selector_text(pod)});
+  return true;
+}
+
+void GangFeed::update(const kube::Pod& pod) {
+  const bool leaves = pod.node_name.empty() && (pod.deleting || pod.gated);
+  if (pod.phase == "Failed" || leaves) return leave(pod.uid);
+  const Result<bool> member = see(pod);
+  if (member.ok() && *member && pod.phase == "Succeeded") gangs_.succeeded(pod.uid);
+}
+
+void GangFeed::gone(std::string_view uid) {
+  if (!gangs_.is_member(uid)) return;
+  leave(uid);
+  gone_in_order_.emplace_back(uid);
+  gone_.emplace(uid);
+  if (gone_in_order_.size() <= kGoneKnown) return;
+  gone_.erase(gone_.find(gone_in_order_.front()));
+  gone_in_order_.pop_front();
+}
+
+void GangFeed::leave(std::string_view uid) {
+  gangs_.gone(uid);
+  if (const auto pod = pods_.find(uid); pod != pods_.end()) pods_.erase(pod);
+}
+
+void GangFeed::keep_only(const std::unordered_set<std::string_view>& uids, bool announced) {
+  std::vector<std::string> left;
+  for (const auto& [uid, known] : pods_) {
+    const bool expected = !announced || known.lists_begun < lists_begun_;
+    if (expected && !uids.contains(uid)) left.push_back(uid);
+  }
+  for (const std::string& uid : left) gone(uid);
+}
+
+/// Members whose group it may be hear of it.
+void GangFeed::look_again(kube::GroupKind kind, std::string_view ns) {
+  std::vector<kube::Pod> concerned;
+  for (const auto& [uid, known] : pods_) {
+    const std::string_view of = known.pod.ns.empty() ? std::string_view("default") : std::string_view(known.pod.ns);
+    if (kind == kube::GroupKind::kPriorityClass || of == ns) concerned.push_back(known.pod);
+  }
+  for (const kube::Pod& pod : concerned) (void)see(pod);
+}
+
+void GangFeed::put(std::string_view api_group, const kube::GroupObject& object) {
+  names_[{object.kind, std::string(api_group)}].emplace(object.ns, object.name);
+  const kube::GroupObject* known = objects_.find(object.kind, object.ns, object.name);
+  if (known != nullptr && *known == object) return;
+  objects_.put(object);
+  look_again(object.kind, object.ns);
+}
+
+void GangFeed::remove(std::string_view api_group, kube::GroupKind kind, std::string_view ns, std::string_view name) {
+  names_[{kind, std::string(api_group)}].erase({std::string(ns), std::string(name)});
+  if (objects_.find(kind, ns, name) == nullptr) return;
+  objects_.remove(kind, ns, name);
+  look_again(kind, ns);
+}
+
+void GangFeed::replace(kube::GroupKind kind, std::string_view api_group,
+                       const std::vector<kube::GroupObject>& objects) {
+  std::set<std::pair<std::string, std::string>> names;
+  for (const kube::GroupObject& object : objects) {
+    names.emplace(object.ns, object.name);
+    put(api_group, object);
+  }
+  const auto known = names_[{kind, std::string(api_group)}];
+  for (const auto& [ns, name] : known) {
+    if (!names.contains({ns, name})) remove(api_group, kind, ns, name);
+  }
+}
+
+}  // namespace mortise::extender

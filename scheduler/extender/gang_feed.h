@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/extender/gangs.h"
+#include "scheduler/kube/objects/gang.h"
+#include "scheduler/kube/objects/gang_objects.h"
+#include "scheduler/kube/objects/pod.h"
+
+namespace mortise::extender {
+
+/// From pods and group objects, as they come, to members of gangs. Not synchronised.
+class GangFeed {
+ public:
+  /// It must outlive the feed.
+  explicit GangFeed(Gangs& gangs) : gangs_(gangs) {}
+
+  /// Whether the pod, which waits or is bound, is a member of a gang that is placed as a whole; then it is one from now
+  /// on. Members of native pod groups are not: kube-scheduler decides about these together itself. An error is the
+  /// fault of the pod or its group object.
+  Result<bool> see(const kube::Pod& pod);
+  /// The pod is like this now, whatever has become of it.
+  void update(const kube::Pod& pod);
+  /// Before the bookings forget it.
+  void gone(std::string_view uid);
+  /// A list of the pods is asked for: members that come to be known from now on need not be in it.
+  void list_starts() { ++lists_begun_; }
+  /// There were no other pods when the list started; with `announced` false, there are none now.
+  void keep_only(const std::unordered_set<std::string_view>& uids, bool announced);
+
+  void put(std::string_view api_group, const kube::GroupObject& object);
+  void remove(std::string_view api_group, kube::GroupKind kind, std::string_view ns, std::string_view name);
+  /// All there are of a kind in one API group.
+  void replace(kube::GroupKind kind, std::string_view api_group, const std::vector<kube::GroupObject>& objects);
+
+ private:
+  /// Gangs that start together, by name, with the minimum of those that are known.
+  using Party = std::map<std::string, std::int32_t>;
+
+  void leave(std::string_view uid);
+  GangSpec spec_of(const kube::GangRef& gang, const placement::PodRequest& pod);
+  void join(const kube::GangRef& gang, GangSpec& spec);
+  void look_again(kube::GroupKind kind, std::string_view ns);
+
+  Gangs& gangs_;
+  kube::GroupObjects objects_;
+  struct Known {
+    kube::Pod pod;
+    std::uint64_t lists_begun = 0;  // when it came to be known
+  };
+  std::map<std::string, Known, std::less<>> pods_;  // those that say they are of a gang, by UID
+  std::uint64_t lists_begun_ = 0;
+  std::map<std::string, Party> parties_;
+  std::set<std::string, std::less<>> gone_;  // lately: kube-scheduler may still ask about them
+  std::deque<std::string> gone_in_order_;
+  /// Namespace and name of the objects there are, by kind and API group.
+  std::map<std::pair<kube::GroupKind, std::string>, std::set<std::pair<std::string, std::string>>> names_;
+};
+
+}  // namespace mortise::extender

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/ids.h"
+#include "scheduler/base/units.h"
+#include "scheduler/placement/gang.h"
+#include "scheduler/placement/request.h"
+
+namespace mortise::extender {
+
+struct GangRoleNeed {
+  std::string name;
+  std::int32_t minimum = 0;
+
+  friend bool operator==(const GangRoleNeed&, const GangRoleNeed&) = default;
+};
+
+/// What a gang asks for as a whole, whatever convention says it.
+struct GangSpec {
+  std::string key;         ///< no other gang has it
+  std::string name;        ///< NAMESPACE/NAME, for people
+  std::string convention;  ///< as kube::gang_convention_name() has it
+  std::int32_t minimum = 0;
+  std::vector<GangRoleNeed> roles;       ///< those with a minimum of their own
+  std::string required_level;            ///< as GangRequest has them
+  std::string preferred_level;           ///< likewise
+  std::optional<std::int32_t> priority;  ///< of the group; none: the one that its members share
+  std::string waits_for;                 ///< a reason: its size is not known yet; empty: it is
+  std::string invalid;                   ///< why it cannot be placed whatever happens; empty: it can
+
+  friend bool operator==(const GangSpec&, const GangSpec&) = default;
+};
+
+/// One pod of a gang.
+struct GangPod {
+  placement::PodRequest request;
+  std::string role;      ///< empty: not said
+  std::string selector;  ///< by which nodes are chosen; members that differ in it may go to different nodes
+};
+
+enum class GangPhase {
+  kWaitsForObject,  ///< its size is not known
+  kInvalid,
+  kIncomplete,  ///< fewer members are there than must start together
+  kReady,       ///< enough members are there, and kube-scheduler has not asked about each kind of them lately
+  kBlocked,     ///< it does not fit now
+  kNeverFits,
+  kReserved,  ///< all that must start together have a place; nobody is bound
+  kBinding,   ///< and some are bound, or about to be
+  kRunning,   ///< all that must be there are bound, or have succeeded
+  kDegraded,  ///< it has started, and fewer are there now
+  kFinished,  ///< all members have succeeded
+};
+inline constexpr int kGangPhaseCount = static_cast<int>(GangPhase::kFinished) + 1;
+std::string_view gang_phase_name(GangPhase phase);
+
+/// One member, as far as it is known.
+struct GangMemberRecord {
+  GangPod pod;
+  std::string kind;         ///< members of one kind are alike
+  std::uint64_t order = 0;  ///< of arrival
+  bool succeeded = false;
+  bool asked = false;       ///< kube-scheduler has, and was told to wait
+  bool bind_tried = false;  ///< since the gang got its places
+  int asks = 0;             ///< how often its place was the answer
+};
+
+/// What kube-scheduler said last of the nodes that members of one kind may go to.
+struct GangKindRecord {
+  std::vector<NodeId> nodes;
+  Nanoseconds asked = 0;
+  std::map<NodeId, Nanoseconds> aside;  ///< nodes that were refused after we had named them, and until when
+};
+
+/// Why a gang is not placed. As long as neither the cluster's version nor `epoch` is another it stays so.
+struct GangRefusal {
+  placement::GangReason reason = placement::GangReason::kNoRoom;
+  std::string detail;
+  std::uint64_t version = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t freed = 0;  ///< how often something had become free
+};
+
+struct GangRecord {
+  GangSpec spec;
+  std::uint64_t order = 0;                                                 ///< of arrival
+  std::map<std::string, GangMemberRecord, std::less<>> members{};          ///< by UID
+  std::map<std::string, GangKindRecord, std::less<>> kinds{};              ///< by GangMemberRecord::kind
+  std::map<std::string, std::int32_t, std::less<>> succeeded{};            ///< members that are gone since, by role
+  std::map<std::string, std::vector<std::string>, std::less<>> vacated{};  ///< nodes of members that are gone, by kind
+  std::optional<GangRefusal> refusal{};
+  std::optional<Nanoseconds> blocked_since{};  ///< since when it has not fit
+  Nanoseconds expires = 0;                     ///< when places that are only reserved are given back; 0: there are none
+  std::optional<Nanoseconds> kicked{};         ///< when members were last woken to try again
+  bool left_unused = false;                    ///< its places ran out, and no member came since
+  std::uint64_t kicked_for = 0;                ///< how often something had become free by then
+};
+
+/// What a member's question comes to.
+struct GangAnswer {
+  enum class Kind {
+    kPlace,  ///< on `node`
+    kWait,
+    kNever,  ///< no change of the pods on the nodes would help
+  };
+  Kind kind = Kind::kWait;
+  NodeId node{};
+  std::string reason;    ///< where it has no place; the same text while nothing changes
+  bool refused = false;  ///< the node that was named before did not work out
+};
+
+/// A member to be told of in the API, so that kube-scheduler asks about it again.
+struct GangKick {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string state;  ///< the value of the annotation
+};
+
+struct GangFigures {
+  std::uint64_t plans = 0;     ///< gangs, or what they lacked, that got their places
+  std::uint64_t expired = 0;   ///< times that places were given back because they were not used
+  std::uint64_t yielded = 0;   ///< likewise for a gang of higher priority
+  std::uint64_t refusals = 0;  ///< searches that found no place
+};
+
+}  // namespace mortise::extender

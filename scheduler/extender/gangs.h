@@ -1,0 +1,186 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "scheduler/base/clock.h"
+#include "scheduler/extender/bookings.h"
+#include "scheduler/extender/gang_record.h"
+#include "scheduler/placement/domains.h"
+#include "scheduler/placement/gang_planner.h"
+
+namespace mortise::extender {
+
+struct GangTimes {
+  Nanoseconds reserve_for =
+      60 * kSecond;                       ///< places that nobody is bound to; begins anew with each member's first bind
+  Nanoseconds fresh_for = 30 * kSecond;   ///< what kube-scheduler said of nodes counts for so long
+  Nanoseconds aside_for = 60 * kSecond;   ///< a node that did not work out
+  Nanoseconds age = 120 * kSecond;        ///< a gang that does not fit for so long has nodes kept for it
+  Nanoseconds keep_for = 1800 * kSecond;  ///< and for so long; then it is the turn of another
+  Nanoseconds kick_gap = 1 * kSecond;     ///< between two times that members of one gang are woken
+};
+
+/// Gangs from their first member to their last: who is there, who has a place, what they wait for. All members that
+/// must start together get their places at once or none does, and none is bound before. Which pod holds what is in the
+/// bookings; here is only what they do not know. No I/O; not synchronised.
+class Gangs {
+ public:
+  /// All must outlive it; the domains know the nodes.
+  Gangs(Bookings& bookings, placement::ClusterState& cluster, placement::Domains& domains,
+        const placement::Policy& policy, std::uint64_t seed, const Clock& clock, const GangTimes& times = {})
+      : bookings_(bookings),
+        cluster_(cluster),
+        domains_(domains),
+        planner_(cluster, domains, policy, seed),
+        clock_(clock),
+        times_(times) {}
+
+  /// The pod is a member of this gang, waiting or bound, and the gang is like this now.
+  void see(const GangSpec& spec, const GangPod& pod);
+  /// The member has done its work.
+  void succeeded(std::string_view uid);
+  /// The member is gone, or has failed. Before the bookings forget it.
+  void gone(std::string_view uid);
+  /// All of the gang's members say this of it now.
+  void respecify(const GangSpec& spec);
+  void node_left(NodeId node);
+  /// Something became free.
+  void freed() {
+    waking_ = true;
+    ++freed_;
+    ++epoch_;
+  }
+  /// Nodes came or are others now.
+  void nodes_changed() {
+    nodes_changed_ = true;
+    freed();
+  }
+
+  bool is_member(std::string_view uid) const { return gang_of_.find(uid) != gang_of_.end(); }
+  /// kube-scheduler asks where the member, which is not bound, may go of these nodes.
+  GangAnswer ask(std::string_view uid, std::span<const NodeId> nodes);
+  /// The node that the member has a place on; empty: none.
+  std::optional<NodeId> place_of(std::string_view uid) const;
+  /// Why the member must not be bound to the node now; empty: it may be, and will.
+  std::string start_bind(std::string_view uid, std::string_view node);
+  /// The node is kept for a gang that this pod must not get in the way of.
+  bool kept_from(NodeId node, std::string_view uid, std::int32_t priority) const;
+
+  /// Gives back what nobody came for, and looks who is to be woken. To be called often.
+  void tick();
+  /// The next to be woken; empty: nobody is.
+  std::optional<GangKick> next_kick();
+
+  const std::map<std::string, GangRecord, std::less<>>& gangs() const { return gangs_; }
+  const GangFigures& figures() const { return figures_; }
+  GangPhase phase(const GangRecord& gang) const;
+  /// Of its group, else the lowest of its members.
+  std::int32_t priority(const GangRecord& gang) const;
+  /// Why the gang cannot be placed whatever happens; empty: it can.
+  std::string problem(const GangRecord& gang) const;
+  /// The gang that nodes are kept for; empty: none.
+  std::string_view kept_for() const { return kept_ ? std::string_view(kept_->gang) : std::string_view(); }
+
+  /// Members by what they hold.
+  struct Tally {
+    std::int32_t succeeded = 0;
+    std::int32_t bound = 0;
+    std::int32_t binding = 0;
+    std::int32_t reserved = 0;
+    std::int32_t waiting = 0;
+    std::map<std::string, std::int32_t> have_by_role{};
+    std::map<std::string, std::int32_t> waiting_by_role{};
+
+    std::int32_t have() const { return succeeded + bound + binding + reserved; }
+    bool holds_on() const { return bound + binding + succeeded > 0; }
+  };
+  Tally tally(const GangRecord& gang) const;
+
+ private:
+  using Member = GangMemberRecord;
+  using Entry = std::pair<const std::string, Member>;  // UID and member
+  /// Those that a search is about, by kind.
+  using Batch = std::map<std::string, std::vector<Entry*>>;
+  struct Kept {
+    std::string gang;
+    std::int32_t priority = 0;
+    std::set<NodeId> nodes;
+    Nanoseconds until = 0;
+  };
+
+  GangRecord* find_gang(std::string_view uid);
+  static std::int32_t missing(const GangRecord& gang, const Tally& tally);
+  static bool complete(const GangRecord& gang, const Tally& tally);
+  static bool whole(const GangRecord& gang, const Tally& tally);
+  void erase_member(GangRecord& gang, std::string_view uid);
+  void settle(GangRecord& gang);
+  std::int64_t release(GangRecord& gang);
+  void expire();
+  bool is_reserved(std::string_view uid) const;
+  void note_nodes(GangRecord& gang, const Member& member, std::span<const NodeId> nodes);
+  std::optional<GangAnswer> answer_place(GangRecord& gang, Entry& member, std::span<const NodeId> nodes);
+  GangAnswer wait(Entry& member, std::string reason, GangAnswer::Kind kind = GangAnswer::Kind::kWait);
+
+  // gangs_place.cpp
+  std::optional<GangAnswer> place(GangRecord& gang, Entry& asker);
+  bool may_be_placed(const GangRecord& gang) const;
+  Batch batch_of(GangRecord& gang, Entry* asker, const Tally& tally);
+  bool gathered(const GangRecord& gang, const Batch& batch) const;
+  placement::GangDecision search(GangRecord& gang, const Batch& batch, const Tally& tally, bool vacated_only);
+  placement::GangDecision search_yielding(GangRecord& gang, const Batch& batch, const Tally& tally);
+  bool take(GangRecord& gang, const Batch& batch, const placement::GangPlan& plan, const Entry* asker);
+  static bool roles_met(const GangRecord& gang, const Tally& tally, const Batch& batch,
+                        const placement::GangPlan& plan);
+  void refuse(GangRecord& gang, const placement::GangRejected& rejected);
+  GangAnswer refusal_answer(const GangRecord& gang) const;
+  std::vector<NodeId> allowed(const GangRecord& gang, const std::string& kind) const;
+  std::vector<NodeId> vacated_nodes(const GangRecord& gang, const std::string& kind) const;
+  std::vector<NodeId> occupied(const GangRecord& gang) const;
+  void take_vacated();
+
+  // gangs_wake.cpp
+  void update_kept();
+  struct Lack;
+  struct KeepableNode {
+    std::int64_t free;   // GPUs
+    std::int64_t holds;  // GPUs that members of the largest size could have
+    NodeId id;
+  };
+  Lack lack_of(GangRecord& gang);
+  std::map<std::uint64_t, std::vector<KeepableNode>> keepable(const Lack& lack, int level) const;
+  std::optional<Kept> nodes_to_keep(GangRecord& gang);
+  bool ranks_before(const GangRecord& a, const GangRecord& b) const;
+  void kick(const Entry& member, const std::string& state);
+  void kick_scouts(GangRecord& gang, const Batch& batch, const Entry* asker = nullptr);
+  void wake_blocked();
+
+  Bookings& bookings_;
+  placement::ClusterState& cluster_;
+  placement::Domains& domains_;
+  placement::GangPlanner planner_;
+  const Clock& clock_;
+  GangTimes times_;
+  std::map<std::string, GangRecord, std::less<>> gangs_;     // by key
+  std::map<std::string, std::string, std::less<>> gang_of_;  // UID -> key
+  std::optional<Kept> kept_;
+  std::deque<GangKick> kicks_;
+  std::set<std::string, std::less<>> kicked_uids_;  // of kicks_
+  std::uint64_t arrivals_ = 0;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t freed_ = 0;
+  bool waking_ = false;         // blocked gangs may have to be woken
+  bool nodes_changed_ = false;  // those that never fit, too
+  GangFigures figures_;
+};
+
+}  // namespace mortise::extender

@@ -1,0 +1,274 @@
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "scheduler/extender/gangs.h"
+
+namespace mortise::extender {
+
+using placement::GangDecision;
+using placement::GangPlan;
+using placement::GangReason;
+using placement::GangRejected;
+using placement::GangRequest;
+
+namespace {
+
+constexpr std::string_view kIncomplete = "GangIncomplete: fewer members are there than must start together";
+constexpr std::string_view kGathers = "GangGathers: kube-scheduler has not said yet where each kind of member may go";
+
+/// So few of this kind that all others of its role together cannot make up for more.
+std::int32_t minimum_of_kind(const GangRecord& gang, const Gangs::Tally& tally, const std::string& role,
+                             std::int32_t count) {
+  const auto need = std::find_if(gang.spec.roles.begin(), gang.spec.roles.end(),
+                                 [&](const GangRoleNeed& needed) { return needed.name == role; });
+  if (need == gang.spec.roles.end()) return 0;
+  const auto have = tally.have_by_role.find(role);
+  const auto waiting = tally.waiting_by_role.find(role);
+  const std::int32_t missing = need->minimum - (have == tally.have_by_role.end() ? 0 : have->second);
+  const std::int32_t others = (waiting == tally.waiting_by_role.end() ? 0 : waiting->second) - count;
+  return std::clamp(missing - others, 0, count);
+}
+
+}  // namespace
+
+/// Everybody who waits, as long as the gang lacks somebody; then each for itself.
+Gangs::Batch Gangs::batch_of(GangRecord& gang, Entry* asker, const Tally& tally) {
+  Batch batch;
+  if (asker != nullptr && whole(gang, tally)) {
+    batch[asker->second.kind].push_back(asker);
+    return batch;
+  }
+  for (Entry& entry : gang.members) {
+    if (!entry.second.succeeded && bookings_.find(entry.first) == nullptr) batch[entry.second.kind].push_back(&entry);
+  }
+  for (auto& [kind, members] : batch) {
+    std::sort(members.begin(), members.end(),
+              [](const Entry* a, const Entry* b) { return a->second.order < b->second.order; });
+  }
+  return batch;
+}
+
+bool Gangs::gathered(const GangRecord& gang, const Batch& batch) const {
+  return std::all_of(batch.begin(), batch.end(), [&](const auto& part) {
+    const auto kind = gang.kinds.find(part.first);
+    return kind != gang.kinds.end() && clock_.now() - kind->second.asked < times_.fresh_for;
+  });
+}
+
+std::vector<NodeId> Gangs::allowed(const GangRecord& gang, const std::string& kind) const {
+  std::vector<NodeId> nodes;
+  const auto known = gang.kinds.find(kind);
+  if (known == gang.kinds.end()) return nodes;
+  const std::int32_t own = priority(gang);
+  for (const NodeId node : known->second.nodes) {
+    if (known->second.aside.contains(node) || !domains_.knows(node)) continue;
+    if (kept_ && kept_->gang != gang.spec.key && kept_->priority >= own && kept_->nodes.contains(node)) continue;
+    nodes.push_back(node);
+  }
+  return nodes;
+}
+
+/// Where members of this kind were that are gone.
+std::vector<NodeId> Gangs::vacated_nodes(const GangRecord& gang, const std::string& kind) const {
+  std::vector<NodeId> nodes;
+  const auto names = gang.vacated.find(kind);
+  if (names == gang.vacated.end()) return nodes;
+  for (const std::string& name : names->second) {
+    const auto node = cluster_.find_node(name);
+    if (node && domains_.knows(*node)) nodes.push_back(*node);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+/// Where members are that hold a place.
+std::vector<NodeId> Gangs::occupied(const GangRecord& gang) const {
+  std::vector<NodeId> nodes;
+  for (const auto& [uid, member] : gang.members) {
+    const Booking* booking = member.succeeded ? nullptr : bookings_.find(uid);
+    const auto node = booking == nullptr ? std::nullopt : cluster_.find_node(booking->node);
+    if (node && domains_.knows(*node)) nodes.push_back(*node);
+  }
+  return nodes;
+}
+
+GangDecision Gangs::search(GangRecord& gang, const Batch& batch, const Tally& tally, bool vacated_only) {
+  GangRequest request;
+  std::vector<std::vector<NodeId>> lists;
+  lists.reserve(batch.size());
+  for (const auto& [kind, members] : batch) {
+    const Member& first = members.front()->second;
+    placement::GangRole role;
+    role.name = first.pod.role.empty() ? "member" : first.pod.role;
+    role.pod = first.pod.request;
+    role.count = static_cast<std::int32_t>(members.size());
+    role.min = minimum_of_kind(gang, tally, first.pod.role, role.count);
+    lists.push_back(vacated_only ? vacated_nodes(gang, kind) : allowed(gang, kind));
+    role.allowed = lists.back();
+    request.roles.push_back(std::move(role));
+  }
+  const std::vector<NodeId> bound = occupied(gang);
+  request.min = std::max(1, missing(gang, tally));
+  std::int32_t waiting = 0;
+  for (const placement::GangRole& role : request.roles) waiting += role.count;
+  for (placement::GangRole& role : request.roles) role.min = std::max(role.min, request.min - (waiting - role.count));
+  request.required_level = gang.spec.required_level;
+  request.preferred_level = gang.spec.preferred_level;
+  request.bound = bound;
+  return planner_.plan(request);
+}
+
+/// Places that are only reserved for gangs of lower priority count as free: as few gangs as there is a need for, those
+/// of the lowest priority and that came last. They give them back when the search succeeds.
+GangDecision Gangs::search_yielding(GangRecord& gang, const Batch& batch, const Tally& tally) {
+  std::vector<GangRecord*> yielding;
+  for (auto& [key, other] : gangs_) {
+    if (priority(other) < priority(gang) && phase(other) == GangPhase::kReserved) yielding.push_back(&other);
+  }
+  std::sort(yielding.begin(), yielding.end(),
+            [&](const GangRecord* a, const GangRecord* b) { return ranks_before(*b, *a); });
+  const auto without = [&](const std::vector<GangRecord*>& gangs) {
+    return bookings_.try_out([&](placement::ClusterState& cluster) {
+      for (const GangRecord* other : gangs) {
+        for (const auto& [uid, member] : other->members) {
+          if (is_reserved(uid)) (void)cluster.release(*bookings_.find(uid)->allocation);
+        }
+      }
+      return search(gang, batch, tally, false);
+    });
+  };
+  const auto succeeds = [&](const std::vector<GangRecord*>& gangs) {
+    return std::holds_alternative<GangPlan>(without(gangs));
+  };
+  if (yielding.empty() || !succeeds(yielding)) return GangRejected{GangReason::kNoRoom, {}};
+  for (std::size_t i = yielding.size(); i-- > 0;) {  // whoever ranks highest is spared first
+    std::vector<GangRecord*> fewer = yielding;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (succeeds(fewer)) yielding = std::move(fewer);
+  }
+  for (GangRecord* other : yielding) {
+    release(*other);
+    ++figures_.yielded;
+  }
+  return search(gang, batch, tally, false);
+}
+
+/// A role of several kinds may lack members that its kinds' minima cannot express.
+bool Gangs::roles_met(const GangRecord& gang, const Tally& tally, const Batch& batch, const GangPlan& plan) {
+  std::map<std::string, std::int32_t> have = tally.have_by_role;
+  for (const placement::GangMember& member : plan.members) {
+    ++have[std::next(batch.begin(), member.role)->second.front()->second.pod.role];
+  }
+  const bool was_whole = whole(gang, tally);
+  return was_whole || std::all_of(gang.spec.roles.begin(), gang.spec.roles.end(),
+                                  [&](const GangRoleNeed& role) { return have[role.name] >= role.minimum; });
+}
+
+/// All of the plan or nothing of it.
+bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, const Entry* asker) {
+  // What was reserved before does not last longer for it: places that are never used must end.
+  const bool goes_on = tally(gang).reserved > 0;
+  const Nanoseconds expires = goes_on ? gang.expires : clock_.now() + times_.reserve_for;
+  std::vector<Entry*> taken;
+  for (const placement::GangMember& planned : plan.members) {
+    const auto& [kind, members] = *std::next(batch.begin(), planned.role);
+    Entry* entry = members[planned.index];
+    const Status reserved = bookings_.reserve(entry->second.pod.request, {planned.node, planned.devices}, expires,
+                                              placement::Knowledge::kPredicted);
+    if (!reserved.ok()) {
+      for (const Entry* other : taken) bookings_.drop_reservation(other->first);
+      return false;
+    }
+    taken.push_back(entry);
+  }
+  gang.expires = expires;
+  gang.refusal.reset();
+  gang.blocked_since.reset();
+  if (kept_ && kept_->gang == gang.spec.key) kept_.reset();
+  const std::string state = "reserved-" + std::to_string(++figures_.plans);
+  for (Entry* entry : taken) {
+    Member& member = entry->second;
+    member.asks = 0;
+    if (!goes_on) member.bind_tried = false;
+    if (const auto vacated = gang.vacated.find(member.kind); vacated != gang.vacated.end()) {
+      const auto node = std::find(vacated->second.begin(), vacated->second.end(), bookings_.find(entry->first)->node);
+      if (node != vacated->second.end()) vacated->second.erase(node);
+      if (vacated->second.empty()) gang.vacated.erase(vacated);
+    }
+    if (entry != asker && member.asked) kick(*entry, state);
+  }
+  return true;
+}
+
+void Gangs::refuse(GangRecord& gang, const GangRejected& rejected) {
+  if (!gang.blocked_since) gang.blocked_since = clock_.now();
+  if (rejected.reason != GangReason::kNoRoom) gang.blocked_since.reset();
+  gang.refusal = GangRefusal{rejected.reason, rejected.detail, 0, 0, freed_};
+  ++figures_.refusals;
+}
+
+/// The numbers of what never fits change only with the nodes, so the text stays the same while the pod waits.
+GangAnswer Gangs::refusal_answer(const GangRecord& gang) const {
+  const GangRefusal& refusal = *gang.refusal;
+  const bool for_now = refusal.reason == GangReason::kNoRoom;
+  std::string text(reason_text(refusal.reason));
+  if (!for_now) text = std::string(reason_name(refusal.reason)) + ": " + refusal.detail;
+  return {for_now ? GangAnswer::Kind::kWait : GangAnswer::Kind::kNever, {}, std::move(text)};
+}
+
+/// Nothing: whoever had to be placed is. Else why not.
+std::optional<GangAnswer> Gangs::place(GangRecord& gang, Entry& asker) {
+  const Tally now = tally(gang);
+  if (!complete(gang, now)) return wait(asker, std::string(kIncomplete));
+  const Batch batch = batch_of(gang, &asker, now);
+  if (batch.empty()) return std::nullopt;
+  if (!gathered(gang, batch)) {
+    kick_scouts(gang, batch, &asker);
+    return wait(asker, std::string(kGathers));
+  }
+  const auto refused = [&] {
+    asker.second.asked = true;
+    return refusal_answer(gang);
+  };
+  if (gang.refusal && gang.refusal->version == cluster_.version() && gang.refusal->epoch == epoch_) return refused();
+  update_kept();
+  GangDecision decision = GangRejected{};
+  if (!gang.vacated.empty()) decision = search(gang, batch, now, true);
+  if (!std::holds_alternative<GangPlan>(decision)) decision = search(gang, batch, now, false);
+  const auto* rejected = std::get_if<GangRejected>(&decision);
+  if (rejected != nullptr && rejected->reason == GangReason::kNoRoom) {
+    GangDecision other = search_yielding(gang, batch, now);
+    if (std::holds_alternative<GangPlan>(other)) decision = std::move(other);
+  }
+  const auto* plan = std::get_if<GangPlan>(&decision);
+  if (plan != nullptr && roles_met(gang, now, batch, *plan) && take(gang, batch, *plan, &asker)) return std::nullopt;
+  // Where nobody is bound yet, all of it may fit elsewhere.
+  if (now.reserved > 0 && !now.holds_on() && !whole(gang, now)) {
+    release(gang);
+    return place(gang, asker);
+  }
+  rejected = std::get_if<GangRejected>(&decision);
+  refuse(gang, rejected != nullptr ? *rejected : GangRejected{GangReason::kNoRoom, "a role lacks members", false});
+  update_kept();
+  gang.refusal->version = cluster_.version();
+  gang.refusal->epoch = epoch_;
+  return refused();
+}
+
+/// A member that takes the place of one that is gone gets it at once, whether it has been asked about or not: so does a
+/// gang of which some were bound when the extender ended.
+void Gangs::take_vacated() {
+  for (auto& [key, gang] : gangs_) {
+    if (gang.vacated.empty() || gang.left_unused || !may_be_placed(gang)) continue;
+    const Tally now = tally(gang);
+    if (!now.holds_on() || now.waiting == 0 || whole(gang, now) || !complete(gang, now)) continue;
+    const Batch batch = batch_of(gang, nullptr, now);
+    const GangDecision decision = search(gang, batch, now, true);
+    const auto* plan = std::get_if<GangPlan>(&decision);
+    if (plan != nullptr && roles_met(gang, now, batch, *plan)) (void)take(gang, batch, *plan, nullptr);
+  }
+}
+
+}  // namespace mortise::extender
