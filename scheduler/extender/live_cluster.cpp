@@ -139,9 +139,8 @@ Calls<NodeTopologyReport> report_calls(StateFeed& feed) {
 Calls<kube::GroupObject> group_calls(GangFeed& gangs, const kube::GroupKindInfo& info) {
   const std::string_view group = info.api_group;
   const kube::GroupKind kind = info.kind;
-  return {[&gangs, group, kind](const std::vector<kube::GroupObject>& objects, const std::string&) {
-            gangs.replace(kind, group, objects);
-          },
+  return {[&gangs, group, kind](const std::vector<kube::GroupObject>& objects, const std::string&,
+                                const StateFeed::Pause&) { gangs.replace(kind, group, objects); },
           [&gangs, group](const kube::GroupObject& object) { gangs.put(group, object); },
           [&gangs, group, kind](const ObjectName& name) { gangs.remove(group, kind, name.ns, name.name); },
           [&gangs, group, kind](const ObjectName& name, const std::string&) {
