@@ -13,6 +13,19 @@ namespace mortise::extender {
 namespace {
 constexpr int kTransferSeconds = 10;  // without a byte in either direction
 constexpr int kDrainSeconds = 1;
+
+/// Whether the peer is on this machine.
+bool is_loopback(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  if (address.ss_family == AF_INET) {
+    return ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  return address.ss_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
 }  // namespace
 
 Socket::Socket(int fd, const Clock& clock) : fd_(fd), clock_(clock) {
@@ -21,6 +34,9 @@ Socket::Socket(int fd, const Clock& clock) : fd_(fd), clock_(clock) {
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   set_receive_timeout(kTransferSeconds);
+  // BBR, the default of many machines, paces what is sent; on loopback that is delay and nothing else. Reno is always
+  // there.
+  if (is_loopback(fd_)) setsockopt(fd_, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
 
 void Socket::set_receive_timeout(int seconds) const {
