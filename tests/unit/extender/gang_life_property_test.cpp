@@ -74,12 +74,12 @@ class World {
     for (const auto& [uid, pod] : pods_) {
       const Booking* booking = bookings_->find(uid);
       if (booking == nullptr || !booking->allocation) continue;
-      cluster_->allocation(*booking->allocation)->devices.for_each([&](int device) {
+      cluster_->allocation(*booking->allocation)->devices.for_each([&, &uid = uid](int device) {
         ASSERT_TRUE(held[booking->node].insert(device).second) << uid << " shares " << booking->node << "/" << device;
       });
     }
     for (auto& [key, group] : groups_) {
-      const bool holds = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+      const bool holds = std::any_of(pods_.begin(), pods_.end(), [&, &key = key](const auto& entry) {
         return entry.second.gang == key && gangs_->place_of(entry.first).has_value();
       });
       if (!holds) group.held_since.reset();
@@ -271,7 +271,7 @@ class World {
     forget_if_over(pod.gang);
   }
   void forget_if_over(const std::string& key) {
-    const auto is_of = [&](const auto& entry) { return entry.second.gang == key; };
+    const auto is_of = [&key = key](const auto& entry) { return entry.second.gang == key; };
     if (std::any_of(pods_.begin(), pods_.end(), is_of) || std::any_of(done_.begin(), done_.end(), is_of)) return;
     // The code forgets it with its last member, and so who has succeeded.
     groups_.at(key).succeeded = 0;
@@ -340,7 +340,7 @@ class World {
     for (const auto& [uid, pod] : done_) {
       if (pod.gang == key) gangs_->gone(uid);
     }
-    std::erase_if(done_, [&](const auto& entry) { return entry.second.gang == key; });
+    std::erase_if(done_, [&key = key](const auto& entry) { return entry.second.gang == key; });
     if (groups_.contains(key)) forget_if_over(key);
   }
 
@@ -390,8 +390,8 @@ class World {
     // Whoever had succeeded and is gone is not known any more.
     for (auto& [key, group] : groups_) {
       group.held_since.reset();
-      group.succeeded = static_cast<int>(
-          std::count_if(done_.begin(), done_.end(), [&](const auto& entry) { return entry.second.gang == key; }));
+      group.succeeded = static_cast<int>(std::count_if(
+          done_.begin(), done_.end(), [&key = key](const auto& entry) { return entry.second.gang == key; }));
       lead_done_.erase(key);
     }
     for (const auto& [uid, pod] : done_) {
