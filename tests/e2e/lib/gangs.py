@@ -5,7 +5,6 @@ import time
 
 from lib import objects
 from lib.books import BINDS, bound_pods, check, check_books, dgx_nodes, wait_used
-from lib.procs import wait_for
 from lib.stage import PODS, Stage
 
 GANGS = 10
@@ -55,25 +54,10 @@ def delete_gang(stage, gang):
     return time.monotonic()
 
 
-def seconds_alone(stage):
-    """How long as many pods of no gang take on this machine, from the last one created to the last one bound."""
-    names = [f"alone-{i:02d}" for i in range(FITTING * MEMBERS)]
-    for name in names:
-        stage.create(objects.pod(name, GPUS))
-    created = time.monotonic()
-    wait_for("all pods of no gang to be bound", lambda: len(bound_pods(stage)) == len(names), 60, interval=0.03)
-    took = time.monotonic() - created
-    for name in names:
-        stage.api.delete(f"{PODS}/{name}")
-    wait_used(stage, 0)
-    return took
-
-
 def gangs(env):
     """Ten gangs submitted member by member in turn where six fit: six start whole, four hold nothing, and start whole when
     others end."""
     with Stage(env, dgx_nodes(env, "gang", FITTING * MEMBERS), live=True, extender_entry=BINDS) as stage:
-        alone = seconds_alone(stage)
         created = {}
         for i in range(MEMBERS):
             for g in range(GANGS):
@@ -90,6 +74,6 @@ def gangs(env):
             check_parts(stage)
         wait_used(stage, FITTING * MEMBERS * GPUS)
         times = sorted(took.values())
-        text = f"seconds until whole: {', '.join(f'{t:.1f}' for t in times)}; as many pods of no gang take {alone:.1f}"
+        text = f"seconds until whole: {', '.join(f'{t:.1f}' for t in times)}"
         check(statistics.median(times) <= MEDIAN_S and times[-1] <= WORST_S, text)
         return text

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/verbs.h"
-#include "tests/unit/sim/scratch_dir.h"
+#include "tests/unit/sim/program.h"
 
 namespace mortise::sim {
 namespace {
@@ -24,36 +24,14 @@ constexpr const char* kPods =
     "a,1000,1024,2,1000,,LS,Running,0,100,1\n"
     "b,1000,1024,2,1000,V100M32,LS,Running,5,200,6\n";
 
-struct Ran {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
-class ClusterForms : public testing::Test {
+class ClusterForms : public Program {
  protected:
   ClusterForms() {
     write("pods.csv", kPods);
     write("order.txt", "a\nb\n");
   }
 
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(dir_.path() / name, std::ios::binary) << text;
-  }
-  std::string path(const std::string& name) const { return (dir_.path() / name).string(); }
-
-  static Ran run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "mortise");
-    std::vector<const char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_command_line(static_cast<int>(argv.size()), argv.data());
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
-  }
+  static Ran run(const std::vector<std::string>& arguments) { return run_program({}, arguments); }
 
   /// Both pods arrive, in order.
   Ran replay(const std::string& cluster, const std::vector<std::string>& more = {}) const {
@@ -62,8 +40,6 @@ class ClusterForms : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   }
-
-  ScratchDir dir_;
 };
 
 TEST_F(ClusterForms, MachinesOfTheCatalogueByNameAndCount) {

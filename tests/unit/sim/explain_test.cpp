@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "sim/verbs.h"
-#include "tests/unit/sim/scratch_dir.h"
+#include "tests/unit/sim/program.h"
 
 namespace mortise::sim {
 namespace {
@@ -20,12 +19,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing::StartsWith;
-
-struct Ran {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
 
 json node(const std::string& name, int gpus, json labels = json::object()) {
   return {{"apiVersion", "v1"},
@@ -67,27 +60,14 @@ std::vector<json> gang(const std::string& name, int members, int gpus, const std
   return made;
 }
 
-class Explain : public testing::Test {
+class Explain : public Program {
  protected:
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(dir_.path() / name, std::ios::binary) << text;
-  }
   void write_list(const std::string& name, const std::vector<json>& items) const {
     write(name, json({{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}).dump());
   }
-  std::string path(const std::string& name) const { return (dir_.path() / name).string(); }
 
-  static Ran run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"mortise", "explain", "--policy", "best-fit"});
-    std::vector<const char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_command_line(static_cast<int>(argv.size()), argv.data());
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
+  static Ran run(const std::vector<std::string>& arguments) {
+    return run_program({"explain", "--policy", "best-fit"}, arguments);
   }
 
   json explain(const std::vector<json>& cluster, const std::vector<json>& pods,
@@ -133,7 +113,6 @@ class Explain : public testing::Test {
     return found;
   }
 
-  ScratchDir dir_;
   Ran ran_;
 };
 

@@ -1,44 +1,12 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <string>
-#include <vector>
-
-#include "sim/verbs.h"
-#include "tests/unit/sim/scratch_dir.h"
+#include "tests/unit/sim/program.h"
 
 namespace mortise::sim {
 
-struct Ran {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
-/// Tests that call `mortise topo` through the program's own entry.
-class TopoProgram : public testing::Test {
+class TopoProgram : public Program {
  protected:
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(dir_.path() / name, std::ios::binary) << text;
-  }
-  std::string path(const std::string& name) const { return (dir_.path() / name).string(); }
-
-  static Ran run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"mortise", "topo"});
-    std::vector<const char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_command_line(static_cast<int>(argv.size()), argv.data());
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
-  }
-
-  ScratchDir dir_;
+  static Ran run(const std::vector<std::string>& arguments) { return run_program({"topo"}, arguments); }
 };
 
 }  // namespace mortise::sim
