@@ -244,7 +244,7 @@ TEST_F(Explain, APreferredLevelThatTheClusterDoesNotHaveIsLeftOutAndSaid) {
   EXPECT_EQ(refused.at("reasons")[0].at("reason"), "GangNeverFits");
   EXPECT_EQ(refused.at("note"), note);
   EXPECT_EQ(change(refused, "relax"), "without topology level \"rack\" it fits across the cluster");
-  EXPECT_TRUE(explain({node("a", 8)}, gang("h", 1, 8)).at("note").is_null());
+  EXPECT_TRUE(explain({node("a", 8)}, gang("h", 2, 4)).at("note").is_null());
 }
 
 TEST_F(Explain, MembersOnNodesCountAndPinTheDomain) {
