@@ -88,7 +88,7 @@ TEST_F(GangReports, Volcano6010NothingIsBoundByAMinimumThatIsOutOfDate) {
   for (const char* uid : {"g-2", "g-3", "g-4"}) EXPECT_EQ(run(uid), "a");
 }
 
-// volcano#4383: a binding failed, and the group was called running.
+// volcano#4383: a binding failed, and the group was called running. kubernetes#140263: or it was stuck.
 TEST_F(GangReports, Volcano4383AGangOfWhichABindingFailedIsNotRunning) {
   node("a", "r1");
   members(gang("g", 2), 0, 2, 4);
@@ -268,18 +268,6 @@ TEST_F(GangReports, Kuberay5205AClusterIsScaledAndSuspendedWhileItsGroupObjectSt
   EXPECT_TRUE(where("ray-5").starts_with("GangIncomplete"));
   members(spec, 7, 8, 1);
   for (int i = 5; i < 8; ++i) EXPECT_EQ(run(name(spec, i)), "a");
-}
-
-// grove#648: a block is asked for each gang, not for all of them together. Here blocks are racks.
-TEST_F(GangReports, Grove648EachGangHasARackOfItsOwn) {
-  for (const char* name : {"a", "b"}) node(name, "r1");
-  for (const char* name : {"c", "d"}) node(name, "r2");
-  members(gang("x", 2, "rack"), 0, 2, 8);
-  members(gang("y", 2, "rack"), 0, 2, 8);
-  const std::set<std::string> x = {run("x-0"), run("x-1")};
-  const std::set<std::string> y = {run("y-0"), run("y-1")};
-  EXPECT_EQ(x, (std::set<std::string>{"a", "b"}));
-  EXPECT_EQ(y, (std::set<std::string>{"c", "d"}));
 }
 
 // volcano#3373: a hundred nodes and two gangs of a hundred at once: one runs, and not half of each.
