@@ -1,7 +1,9 @@
 #include "scheduler/placement/gang_planner.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <variant>
 
 #include "scheduler/placement/gang_search.h"
 
@@ -59,10 +61,7 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
     return GangRejected{GangReason::kBoundApart, *apart};
   }
   std::vector<GangKind> kinds = gang_kinds(request, cluster_, seed_);
-  if (kinds.size() > kMaxKinds) {
-    return GangRejected{GangReason::kInvalid, "the roles ask for " + std::to_string(kinds.size()) +
-                                                  " different things; at most " + std::to_string(kMaxKinds)};
-  }
+  if (kinds.size() > kMaxKinds) return plan_around_pinned(request, kinds.size());
   const GangSearch::Context context{cluster_, domains_, policy_, quality_};
   GangSearch now(context, request, kinds, *levels, GangRooms::View::kNow);
   if (now.fits()) {
@@ -76,6 +75,68 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
     if (!ever.fits()) return GangRejected{GangReason::kNeverFits, ever.shortfall(), ever.exact()};
   }
   return GangRejected{GangReason::kNoRoom, now.shortfall(), now.exact()};
+}
+
+/// More kinds than a search takes are mostly members of which each has a node of its own already, by its selector:
+/// there is nothing to choose but devices. Node by node, and then the rest, which those are bound members for.
+GangDecision GangPlanner::plan_around_pinned(const GangRequest& request, std::size_t kinds) {
+  std::map<NodeId, std::vector<std::uint32_t>> pinned;
+  std::vector<std::uint32_t> rest;
+  for (std::uint32_t r = 0; r < request.roles.size(); ++r) {
+    const GangRole& role = request.roles[r];
+    if (role.count == 0) continue;
+    const bool is_pinned = role.allowed && role.allowed->size() == 1 && role.min == role.count;
+    (is_pinned ? pinned[role.allowed->front()] : rest).push_back(r);
+  }
+  std::vector<std::vector<std::uint32_t>> parts;
+  for (auto& [node, roles] : pinned) parts.push_back(std::move(roles));
+  if (!rest.empty()) parts.push_back(std::move(rest));
+  if (parts.size() < 2) {
+    return GangRejected{GangReason::kInvalid, "the roles ask for " + std::to_string(kinds) +
+                                                  " different things; at most " + std::to_string(kMaxKinds)};
+  }
+  const ClusterState::Mark before = cluster_.mark();
+  GangDecision decision = plan_parts(request, parts);
+  cluster_.undo(before);
+  return decision;
+}
+
+/// Takes what it plans, for the parts that follow.
+GangDecision GangPlanner::plan_parts(const GangRequest& request, const std::vector<std::vector<std::uint32_t>>& parts) {
+  std::vector<NodeId> places(request.bound.begin(), request.bound.end());
+  std::vector<GangMember> members;
+  GangPlan last;
+  for (const std::vector<std::uint32_t>& roles : parts) {
+    const bool is_last = &roles == &parts.back();
+    GangRequest part;
+    for (const std::uint32_t r : roles) part.roles.push_back(request.roles[r]);
+    if (is_last) {
+      part.min = std::max(0, request.min - static_cast<std::int32_t>(members.size()));
+      part.required_level = request.required_level;
+      part.preferred_level = request.preferred_level;
+      part.bound = places;
+    }
+    GangDecision decision = plan(part);
+    const auto* planned = std::get_if<GangPlan>(&decision);
+    if (planned == nullptr) {
+      auto& why = std::get<GangRejected>(decision);
+      if (!is_last)
+        why.detail = "on node " + cluster_.node_name(part.roles.front().allowed->front()) + ": " + why.detail;
+      return decision;
+    }
+    for (GangMember member : planned->members) {
+      const ShapeId shape = cluster_.intern(part.roles[member.role].pod);
+      if (!cluster_.apply(shape, member.node, member.devices, Knowledge::kPredicted)) {
+        return GangRejected{GangReason::kNoRoom, "the members pinned to nodes do not fit together", false};
+      }
+      member.role = roles[member.role];
+      members.push_back(member);
+      places.push_back(member.node);
+    }
+    last = *planned;
+  }
+  last.members = std::move(members);
+  return last;
 }
 
 }  // namespace mortise::placement

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/domains.h"
@@ -29,6 +31,9 @@ class GangPlanner {
   GangDecision plan(const GangRequest& request);
 
  private:
+  GangDecision plan_around_pinned(const GangRequest& request, std::size_t kinds);
+  GangDecision plan_parts(const GangRequest& request, const std::vector<std::vector<std::uint32_t>>& parts);
+
   ClusterState& cluster_;
   Domains& domains_;
   const Policy& policy_;

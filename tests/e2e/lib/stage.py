@@ -83,6 +83,9 @@ class Stage:
     def pod(self, name):
         return self.api.get(f"{PODS}/{name}")
 
+    def patch_node(self, name, changes):
+        self.api.patch(f"{NODES}/{name}", changes)
+
     def wait_bound(self, name, timeout=30.0):
         """The name of the node that kube-scheduler bound the pod to."""
         def bound():
