@@ -88,7 +88,7 @@ def leave(stage, *names):
 
 def check_waits(stage, name, why):
     """The replacement stays where its gang may be, although another rack has a free node."""
-    wait_refused_with(stage, [name], "Gang")
+    wait_refused_with(stage, [name], "GangNoRoom")
     time.sleep(PATIENCE_S)
     check(free_nodes(stage), "no other rack has a free node: the scenario shows nothing")
     check(name not in bound_pods(stage), f"{name} is bound to {stage.pod(name)['spec'].get('nodeName')} although {why}")
