@@ -5,7 +5,8 @@ import time
 from lib import objects
 from lib.books import BINDS, bound_pods, check, check_books, dgx_nodes, wait_all_bound
 from lib.custom_types import Served
-from lib.gang_checks import PATIENCE_S, SOON_S, label_nodes, nodes_of, occupy, seconds_until_whole, wait_refused_with
+from lib.gang_checks import (PATIENCE_S, SOON_S, check_nothing_held, create_all, label_nodes, nodes_of, occupy, seconds_until_whole,
+                             wait_refused_with)
 from lib.stage import NODES, PODS, Stage
 from lib.workloads import KAI_POD_GROUP
 
@@ -14,10 +15,10 @@ RACKS = "aaaabbbbcccc"
 GATE = "kueue.x-k8s.io/admission"
 
 
-def of_mortise(number):
+def of_mortise(number, gang="own"):
     """One of three members that say so themselves."""
-    marks = {"mortise.dev/gang-name": "own", "mortise.dev/gang-min-member": "3", "mortise.dev/topology-required": "rack"}
-    return objects.pod(f"own-{number}", 8, annotations=marks)
+    marks = {"mortise.dev/gang-name": gang, "mortise.dev/gang-min-member": "3", "mortise.dev/topology-required": "rack"}
+    return objects.pod(f"{gang}-{number}", 8, annotations=marks)
 
 
 def of_kueue(number):
@@ -124,6 +125,14 @@ def replace_member(stage):
     check(check_one_rack(stage, "own") == rack, f"the gang has left rack {rack}")
 
 
+def check_no_gang_over_two_racks(stage):
+    """Three nodes are free, and no three of one rack: a gang of three waits."""
+    free = free_nodes(stage)
+    most = max(sum(rack_of(stage, node) == rack for node in free) for rack in "abc")
+    check(len(free) >= 3 > most, f"nodes {free} are free: the scenario shows nothing")
+    check_nothing_held(stage, create_all(stage, [of_mortise(i, "wide") for i in range(3)]), "GangNoRoom")
+
+
 def gang_required_rack(env):
     """Gangs that ask for one rack, in three ways, start in one each, among single pods; a replaced member stays in its rack or waits,
     and gets the place of the one that is gone when that is free."""
@@ -135,5 +144,6 @@ def gang_required_rack(env):
         racks = {gang: check_one_rack(stage, gang) for gang in GANGS}
         check(check_books(stage) == 8 * sum(GANGS.values()) + 6, "not all members and single pods have their GPUs")
         replace_member(stage)
+        check_no_gang_over_two_racks(stage)
         check_books(stage)
         return f"racks {racks}; {took:.1f} s from the last gate to whole; three replacements in rack {racks['own']}"
