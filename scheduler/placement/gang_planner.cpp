@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "scheduler/placement/gang_search.h"
+#include "scheduler/placement/node_room.h"
 
 namespace mortise::placement {
 
@@ -50,6 +51,11 @@ std::optional<std::string> bound_apart(const GangRequest& request, const Domains
   }
   return std::nullopt;
 }
+
+GangRejected too_many(std::size_t kinds) {
+  return {GangReason::kInvalid,
+          "the roles ask for " + std::to_string(kinds) + " different things; at most " + std::to_string(kMaxKinds)};
+}
 }  // namespace
 
 GangDecision GangPlanner::plan(const GangRequest& request) {
@@ -78,7 +84,7 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
 }
 
 /// More kinds than a search takes are mostly members of which each has a node of its own already, by its selector:
-/// there is nothing to choose but devices. Node by node, and then the rest, which those are bound members for.
+/// there is nothing to choose but devices. Node by node, and then the rest, for which those are bound members.
 GangDecision GangPlanner::plan_around_pinned(const GangRequest& request, std::size_t kinds) {
   std::map<NodeId, std::vector<std::uint32_t>> pinned;
   std::vector<std::uint32_t> rest;
@@ -91,10 +97,7 @@ GangDecision GangPlanner::plan_around_pinned(const GangRequest& request, std::si
   std::vector<std::vector<std::uint32_t>> parts;
   for (auto& [node, roles] : pinned) parts.push_back(std::move(roles));
   if (!rest.empty()) parts.push_back(std::move(rest));
-  if (parts.size() < 2) {
-    return GangRejected{GangReason::kInvalid, "the roles ask for " + std::to_string(kinds) +
-                                                  " different things; at most " + std::to_string(kMaxKinds)};
-  }
+  if (parts.size() < 2) return too_many(kinds);
   const ClusterState::Mark before = cluster_.mark();
   GangDecision decision = plan_parts(request, parts);
   cluster_.undo(before);
@@ -105,7 +108,7 @@ GangDecision GangPlanner::plan_around_pinned(const GangRequest& request, std::si
 GangDecision GangPlanner::plan_parts(const GangRequest& request, const std::vector<std::vector<std::uint32_t>>& parts) {
   std::vector<NodeId> places(request.bound.begin(), request.bound.end());
   std::vector<GangMember> members;
-  GangPlan last;
+  GangDecision decision;
   for (const std::vector<std::uint32_t>& roles : parts) {
     const bool is_last = &roles == &parts.back();
     GangRequest part;
@@ -116,27 +119,53 @@ GangDecision GangPlanner::plan_parts(const GangRequest& request, const std::vect
       part.preferred_level = request.preferred_level;
       part.bound = places;
     }
-    GangDecision decision = plan(part);
+    decision = is_last ? plan(part) : plan_on_node(part, part.roles.front().allowed->front());
     const auto* planned = std::get_if<GangPlan>(&decision);
-    if (planned == nullptr) {
-      auto& why = std::get<GangRejected>(decision);
-      if (!is_last)
-        why.detail = "on node " + cluster_.node_name(part.roles.front().allowed->front()) + ": " + why.detail;
-      return decision;
-    }
+    if (planned == nullptr) return decision;
     for (GangMember member : planned->members) {
       const ShapeId shape = cluster_.intern(part.roles[member.role].pod);
-      if (!cluster_.apply(shape, member.node, member.devices, Knowledge::kPredicted)) {
-        return GangRejected{GangReason::kNoRoom, "the members pinned to nodes do not fit together", false};
-      }
+      const auto taken = cluster_.apply(shape, member.node, member.devices, Knowledge::kPredicted);
+      if (!taken) return GangRejected{GangReason::kNoRoom, taken.message(), false};
       member.role = roles[member.role];
       members.push_back(member);
       places.push_back(member.node);
     }
-    last = *planned;
   }
-  last.members = std::move(members);
-  return last;
+  GangPlan plan = std::get<GangPlan>(std::move(decision));  // it has the level of all members
+  plan.members = std::move(members);
+  return plan;
+}
+
+/// All members on this node, or nobody.
+GangDecision GangPlanner::plan_on_node(const GangRequest& request, NodeId node) {
+  if (!domains_.knows(node)) return GangRejected{GangReason::kNoRoom, "a node of its selectors is not known"};
+  const std::vector<GangKind> kinds = gang_kinds(request, cluster_, seed_);
+  if (kinds.size() > kMaxKinds) return too_many(kinds.size());
+  std::vector<MemberKind> members;
+  Mix all;
+  std::string what;
+  for (const GangKind& kind : kinds) {
+    all.of[members.size()] = static_cast<std::uint16_t>(kind.count);
+    members.push_back(kind.member);
+    what += (what.empty() ? "" : " and ") + count_text(kind.count, kind.like->pod);
+  }
+  NodeRoom room(cluster_, policy_, std::move(members));
+  const auto places = room.arrange(NodeTrial(cluster_, node), all);
+  if (!places) {
+    const bool ever = room.arrange(NodeTrial::empty(cluster_, cluster_.state_of(node).machine), all).has_value();
+    return GangRejected{ever ? GangReason::kNoRoom : GangReason::kNeverFits,
+                        "needs " + what + " on node " + cluster_.node_name(node), room.exact()};
+  }
+  GangPlan plan;
+  std::vector<std::uint32_t> next(request.roles.size(), 0);  // index of a role's next member
+  for (const NodeRoom::Place& place : *places) {
+    const auto& roles = kinds[place.kind].roles;
+    const auto role = *std::find_if(roles.begin(), roles.end(), [&](std::uint32_t r) {
+      return next[r] < static_cast<std::uint32_t>(request.roles[r].count);
+    });
+    plan.members.push_back({role, next[role]++, node, place.devices});
+  }
+  return plan;
 }
 
 }  // namespace mortise::placement

@@ -33,6 +33,7 @@ class GangPlanner {
  private:
   GangDecision plan_around_pinned(const GangRequest& request, std::size_t kinds);
   GangDecision plan_parts(const GangRequest& request, const std::vector<std::vector<std::uint32_t>>& parts);
+  GangDecision plan_on_node(const GangRequest& request, NodeId node);
 
   ClusterState& cluster_;
   Domains& domains_;

@@ -1,13 +1,13 @@
 // Gangs whose members have a node each in their selectors: more kinds of members than one search takes.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
 
 #include "tests/support/gang_cluster.h"
 
 namespace mortise::placement {
 namespace {
-
-using testing::HasSubstr;
 
 const std::vector<TopologyLevel> kRacks = {{"rack", "rack"}};
 
@@ -51,8 +51,35 @@ TEST(GangPinned, OnePinnedMemberWithoutRoomKeepsAllOut) {
   Pinned pinned(on, 20);
   on.take(pinned.nodes[7], 1);
   EXPECT_EQ(std::get<GangRejected>(on.plan(pinned.gang)).reason, GangReason::kNoRoom);
-  EXPECT_THAT(std::get<GangRejected>(on.plan(pinned.gang)).detail, HasSubstr("on node n7: needs 1 x 8 GPUs"));
+  EXPECT_EQ(std::get<GangRejected>(on.plan(pinned.gang)).detail, "needs 1 x 8 GPUs on node n7");
   EXPECT_EQ(on.cluster.totals().whole_free_gpus, 20 * 8 - 1);
+}
+
+TEST(GangPinned, AMemberPinnedToAMachineThatIsTooSmallNeverFits) {
+  GangCluster on(kRacks);
+  Pinned pinned(on, 20);
+  const NodeId small = on.node("small", "r1", 4, 4);
+  pinned.gang.roles[3].allowed = std::span(&small, 1);
+  EXPECT_EQ(std::get<GangRejected>(on.plan(pinned.gang)).reason, GangReason::kNeverFits);
+  EXPECT_EQ(std::get<GangRejected>(on.plan(pinned.gang)).detail, "needs 1 x 8 GPUs on node small");
+}
+
+// Two pods of 3 GPUs and a role of one pod of 2 share a node of 8, others have one each.
+TEST(GangPinned, MembersThatShareTheirNodeGetDevicesOfTheirOwn) {
+  GangCluster on(kRacks);
+  Pinned pinned(on, 20);
+  const NodeId shared = on.node("shared", "r1", 8);
+  pinned.gang.roles.push_back(GangCluster::role("three", 2, GangCluster::pod(3)));
+  pinned.gang.roles.push_back(GangCluster::role("two", 1, GangCluster::pod(2)));
+  for (std::size_t r : {21, 22}) pinned.gang.roles[r].allowed = std::span(&shared, 1);
+  const GangPlan plan = std::get<GangPlan>(on.plan(pinned.gang));  // which looks that all of it can be taken at once
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> gpus;
+  for (const GangMember& member : plan.members) {
+    if (member.node == shared) gpus[{member.role, member.index}] = member.devices.size();
+  }
+  EXPECT_EQ(gpus[std::pair(21U, 0U)], 3);
+  EXPECT_EQ(gpus[std::pair(21U, 1U)], 3);
+  EXPECT_EQ(gpus[std::pair(22U, 0U)], 2);
 }
 
 TEST(GangPinned, MembersPinnedToTwoRacksAreNotInOne) {
