@@ -71,7 +71,7 @@ TEST(GangPinned, MembersThatShareTheirNodeGetDevicesOfTheirOwn) {
   const NodeId shared = on.node("shared", "r1", 8);
   pinned.gang.roles.push_back(GangCluster::role("three", 2, GangCluster::pod(3)));
   pinned.gang.roles.push_back(GangCluster::role("two", 1, GangCluster::pod(2)));
-  for (std::size_t r : {21, 22}) pinned.gang.roles[r].allowed = std::span(&shared, 1);
+  for (const std::size_t r : {21U, 22U}) pinned.gang.roles[r].allowed = std::span(&shared, 1);
   const GangPlan plan = std::get<GangPlan>(on.plan(pinned.gang));  // which looks that all of it can be taken at once
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> gpus;
   for (const GangMember& member : plan.members) {
