@@ -42,7 +42,7 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
   if (!csv_topology && !arguments.topology.empty() && arguments.topology != "none") {
     return Error{fmt::format("--topology '{}'; allowed: none, catalogue", arguments.topology)};
   }
-  auto levels = parse_levels(arguments.levels);
+  auto levels = placement::parse_levels(arguments.levels);
   if (!levels) return levels.error();
   auto file = kube::load_cluster_file(
       arguments.cluster,

@@ -193,8 +193,10 @@ bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, con
     member.asks = 0;
     if (!goes_on) member.bind_tried = false;
     if (const auto vacated = gang.vacated.find(member.kind); vacated != gang.vacated.end()) {
-      const auto node = std::find(vacated->second.begin(), vacated->second.end(), bookings_.find(entry->first)->node);
-      if (node != vacated->second.end()) vacated->second.erase(node);
+      auto node = std::find(vacated->second.begin(), vacated->second.end(), bookings_.find(entry->first)->node);
+      // Whoever is placed elsewhere leaves no place open behind it.
+      if (node == vacated->second.end()) node = vacated->second.begin();
+      vacated->second.erase(node);
       if (vacated->second.empty()) gang.vacated.erase(vacated);
     }
     if (entry != asker && member.asked) kick(*entry, state);

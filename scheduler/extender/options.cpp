@@ -55,6 +55,9 @@ void add_cluster_options(CLI::App& app, Options& options) {
       ->check([](const std::string& name) { return name.empty() ? std::string("a name is needed") : std::string(); })
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option(
+      "--levels", options.start.levels,
+      "Topology levels above the nodes, coarse to fine, for gangs: NAME=LABEL,... Default: as the nodes' labels tell");
   app.add_option("--catalogue", options.start.catalogue, "Folder of the machine catalogue");
   app.add_option("--policy", options.start.policy, policy_help())->capture_default_str();
   app.add_option("--seed", options.start.seed, "Of ranks and random choices")

@@ -1,9 +1,12 @@
 #include "scheduler/placement/gang_planner.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <variant>
 
 #include "scheduler/placement/gang_search.h"
+#include "scheduler/placement/node_room.h"
 
 namespace mortise::placement {
 
@@ -51,6 +54,11 @@ std::optional<std::string> bound_apart(const GangRequest& request, const Domains
   }
   return std::nullopt;
 }
+
+GangRejected too_many(std::size_t kinds) {
+  return {GangReason::kInvalid,
+          "the roles ask for " + std::to_string(kinds) + " different things; at most " + std::to_string(kMaxKinds)};
+}
 }  // namespace
 
 std::string preference_left_out(const std::string& preferred_level, const Domains& domains) {
@@ -69,10 +77,7 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
     return GangRejected{GangReason::kBoundApart, *apart};
   }
   std::vector<GangKind> kinds = gang_kinds(request, cluster_, seed_);
-  if (kinds.size() > kMaxKinds) {
-    return GangRejected{GangReason::kInvalid, "the roles ask for " + std::to_string(kinds.size()) +
-                                                  " different things; at most " + std::to_string(kMaxKinds)};
-  }
+  if (kinds.size() > kMaxKinds) return plan_around_pinned(request, kinds.size());
   const GangSearch::Context context{cluster_, domains_, policy_, quality_};
   GangSearch now(context, request, kinds, levels, GangRooms::View::kNow);
   if (now.fits()) {
@@ -86,6 +91,91 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
     if (!ever.fits()) return GangRejected{GangReason::kNeverFits, ever.shortfall(), ever.exact()};
   }
   return GangRejected{GangReason::kNoRoom, now.shortfall(), now.exact()};
+}
+
+/// More kinds than a search takes are mostly members of which each has a node of its own already, by its selector:
+/// there is nothing to choose but devices. Node by node, and then the rest, for which those are bound members.
+GangDecision GangPlanner::plan_around_pinned(const GangRequest& request, std::size_t kinds) {
+  std::map<NodeId, std::vector<std::uint32_t>> pinned;
+  std::vector<std::uint32_t> rest;
+  for (std::uint32_t r = 0; r < request.roles.size(); ++r) {
+    const GangRole& role = request.roles[r];
+    if (role.count == 0) continue;
+    const bool is_pinned = role.allowed && role.allowed->size() == 1 && role.min == role.count;
+    (is_pinned ? pinned[role.allowed->front()] : rest).push_back(r);
+  }
+  std::vector<std::vector<std::uint32_t>> parts;
+  for (auto& [node, roles] : pinned) parts.push_back(std::move(roles));
+  if (!rest.empty()) parts.push_back(std::move(rest));
+  if (parts.size() < 2) return too_many(kinds);
+  const ClusterState::Mark before = cluster_.mark();
+  GangDecision decision = plan_parts(request, parts);
+  cluster_.undo(before);
+  return decision;
+}
+
+/// Takes what it plans, for the parts that follow.
+GangDecision GangPlanner::plan_parts(const GangRequest& request, const std::vector<std::vector<std::uint32_t>>& parts) {
+  std::vector<NodeId> places(request.bound.begin(), request.bound.end());
+  std::vector<GangMember> members;
+  GangDecision decision;
+  for (const std::vector<std::uint32_t>& roles : parts) {
+    const bool is_last = &roles == &parts.back();
+    GangRequest part;
+    for (const std::uint32_t r : roles) part.roles.push_back(request.roles[r]);
+    if (is_last) {
+      part.min = std::max(0, request.min - static_cast<std::int32_t>(members.size()));
+      part.required_level = request.required_level;
+      part.preferred_level = request.preferred_level;
+      part.bound = places;
+    }
+    decision = is_last ? plan(part) : plan_on_node(part, part.roles.front().allowed->front());
+    const auto* planned = std::get_if<GangPlan>(&decision);
+    if (planned == nullptr) return decision;
+    for (GangMember member : planned->members) {
+      const ShapeId shape = cluster_.intern(part.roles[member.role].pod);
+      const auto taken = cluster_.apply(shape, member.node, member.devices, Knowledge::kPredicted);
+      if (!taken) return GangRejected{GangReason::kNoRoom, taken.message(), false};
+      member.role = roles[member.role];
+      members.push_back(member);
+      places.push_back(member.node);
+    }
+  }
+  GangPlan plan = std::get<GangPlan>(std::move(decision));  // it has the level of all members
+  plan.members = std::move(members);
+  return plan;
+}
+
+/// All members on this node, or nobody.
+GangDecision GangPlanner::plan_on_node(const GangRequest& request, NodeId node) {
+  if (!domains_.knows(node)) return GangRejected{GangReason::kNoRoom, "a node of its selectors is not known"};
+  const std::vector<GangKind> kinds = gang_kinds(request, cluster_, seed_);
+  if (kinds.size() > kMaxKinds) return too_many(kinds.size());
+  std::vector<MemberKind> members;
+  Mix all;
+  std::string what;
+  for (const GangKind& kind : kinds) {
+    all.of[members.size()] = static_cast<std::uint16_t>(kind.count);
+    members.push_back(kind.member);
+    what += (what.empty() ? "" : " and ") + count_text(kind.count, kind.like->pod);
+  }
+  NodeRoom room(cluster_, policy_, std::move(members));
+  const auto places = room.arrange(NodeTrial(cluster_, node), all);
+  if (!places) {
+    const bool ever = room.arrange(NodeTrial::empty(cluster_, cluster_.state_of(node).machine), all).has_value();
+    return GangRejected{ever ? GangReason::kNoRoom : GangReason::kNeverFits,
+                        "needs " + what + " on node " + cluster_.node_name(node), room.exact()};
+  }
+  GangPlan plan;
+  std::vector<std::uint32_t> next(request.roles.size(), 0);  // index of a role's next member
+  for (const NodeRoom::Place& place : *places) {
+    const auto& roles = kinds[place.kind].roles;
+    const auto role = *std::find_if(roles.begin(), roles.end(), [&](std::uint32_t r) {
+      return next[r] < static_cast<std::uint32_t>(request.roles[r].count);
+    });
+    plan.members.push_back({role, next[role]++, node, place.devices});
+  }
+  return plan;
 }
 
 }  // namespace mortise::placement

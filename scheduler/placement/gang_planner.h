@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/domains.h"
@@ -30,6 +32,10 @@ class GangPlanner {
   GangDecision plan(const GangRequest& request);
 
  private:
+  GangDecision plan_around_pinned(const GangRequest& request, std::size_t kinds);
+  GangDecision plan_parts(const GangRequest& request, const std::vector<std::vector<std::uint32_t>>& parts);
+  GangDecision plan_on_node(const GangRequest& request, NodeId node);
+
   ClusterState& cluster_;
   Domains& domains_;
   const Policy& policy_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "scheduler/base/quote.h"
+
 namespace mortise::placement {
 
 std::span<const LevelHierarchy> known_hierarchies() {
@@ -102,6 +104,26 @@ Status check_levels(std::span<const TopologyLevel> levels) {
     if (!keys.insert(level.key).second) return Error{place + ": the label '" + level.key + "' is there twice"};
   }
   return ok_status();
+}
+
+Result<std::vector<TopologyLevel>> parse_levels(std::string_view text) {
+  std::vector<TopologyLevel> levels;
+  for (std::string_view rest = text; !text.empty();) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      return Error{"--levels " + quote(text) + ": " + quote(part) +
+                   " is not NAME=LABEL; allowed: NAME=LABEL,... from coarse to fine"};
+    }
+    levels.push_back({std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))});
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (const Status status = check_levels(levels); !status) {
+    return Error{"--levels " + quote(text) + ": " + status.message()};
+  }
+  return levels;
 }
 
 }  // namespace mortise::placement

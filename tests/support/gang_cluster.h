@@ -81,9 +81,9 @@ class GangCluster {
 
   /// Plans, and looks that nothing changed and that what is planned can be taken, all of it.
   GangDecision plan(const GangRequest& request) {
-    const std::uint64_t version = cluster.version();
+    const std::vector<StateId> before = states();
     GangDecision decision = GangPlanner(cluster, domains, *policy_, 1).plan(request);
-    EXPECT_EQ(cluster.version(), version);
+    EXPECT_EQ(states(), before);
     if (const auto* made = std::get_if<GangPlan>(&decision)) {
       const ClusterState::Mark mark = cluster.mark();
       for (const GangMember& member : made->members) {
@@ -98,6 +98,13 @@ class GangCluster {
     }
     EXPECT_TRUE(cluster.check().ok());
     return decision;
+  }
+
+  /// Of all nodes.
+  std::vector<StateId> states() const {
+    std::vector<StateId> all;
+    for (std::uint32_t i = 0; i < cluster.node_count(); ++i) all.push_back(cluster.node_state(NodeId{i}));
+    return all;
   }
 
   using Counts = std::map<std::string, int>;

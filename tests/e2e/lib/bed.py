@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -11,6 +12,8 @@ from lib import shipped
 from lib.control_plane import ControlPlane
 from lib.procs import E2EError, tail
 from lib.shipped import ROOT
+
+E2E = os.path.join(ROOT, "tests", "e2e")
 
 
 def find_binary(name):
@@ -22,6 +25,13 @@ def find_binary(name):
         if os.access(path, os.X_OK) and not os.path.isdir(path):
             return os.path.abspath(path)
     raise E2EError(f"no {name}: looked for {', '.join(places)}; build it first or set {variable}")
+
+
+def control_plane(release=None):
+    """The directory of the control plane's programs of a Kubernetes release, built if need be."""
+    build = [os.path.join(E2E, "build")] + (["--kube", release] if release else [])
+    subprocess.run(build, check=True, stdout=sys.stderr)
+    return subprocess.run(build + ["--print-dir"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 class Bed:

@@ -30,11 +30,12 @@ def held_devices(stage):
     for pod in stage.api.get(PODS)["items"]:
         node = pod["spec"].get("nodeName")
         ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-        if not node or ended or objects.GPU not in pod["spec"]["containers"][0]["resources"].get("limits", {}):
+        container = pod["spec"]["containers"][0]
+        if not node or ended or objects.GPU not in container["resources"].get("limits", {}):
             continue
         text = pod["metadata"].get("annotations", {}).get(ASSIGNED)
         check(text, f"pod {pod['metadata']['name']} is bound without its devices")
-        for device in json.loads(text)["main"]:
+        for device in json.loads(text)[container["name"]]:
             held[node][device].append(pod["metadata"]["name"])
     return held
 
@@ -88,14 +89,22 @@ def settled(stage):
     return pods if done else None
 
 
+def refusal(pod):
+    """What kube-scheduler says about a pod that waits; None while it has said nothing."""
+    for condition in pod.get("status", {}).get("conditions", []):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False" and condition["reason"] == "Unschedulable":
+            return condition["message"]
+    return None
+
+
 def bound_pods(stage):
     return {p["metadata"]["name"] for p in stage.api.get(PODS)["items"] if p["spec"].get("nodeName")}
 
 
-def wait_all_bound(stage, names, timeout=60):
+def wait_all_bound(stage, names, timeout=60, interval=0.2):
     names = set(names)
     try:
-        wait_for(f"{len(names)} pods to be bound", lambda: names <= bound_pods(stage), timeout, interval=0.2)
+        wait_for(f"{len(names)} pods to be bound", lambda: names <= bound_pods(stage), timeout, interval)
     except E2EError as error:
         raise E2EError(f"{error}; {len(names - bound_pods(stage))} are not: {sorted(names - bound_pods(stage))[:10]}") from error
 

@@ -5,19 +5,11 @@ import os
 import threading
 
 from lib import objects
-from lib.books import BINDS, Creator, bound_pods, check, check_devices
+from lib.books import BINDS, Creator, bound_pods, check, check_devices, refusal
 from lib.procs import read_text, wait_for
 from lib.stage import PODS, Stage
 
 CROWD = 50
-
-
-def refusal(pod):
-    """What kube-scheduler says about a pod that waits; None while it has said nothing."""
-    for condition in pod.get("status", {}).get("conditions", []):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False" and condition["reason"] == "Unschedulable":
-            return condition["message"]
-    return None
 
 
 def last_gpu(env):

@@ -68,7 +68,7 @@ def refused_by_another(env):
 
             def bound():
                 # A pod that an extender refused waits for something to happen in the cluster.
-                stage.api.patch(f"{NODES}/c", {"metadata": {"labels": {"event": str(len(refuser.asked))}}})
+                stage.patch_node("c", {"metadata": {"labels": {"event": str(len(refuser.asked))}}})
                 return stage.pod("moves")["spec"].get("nodeName")
             node = wait_for("pod moves to be bound", bound, 60, 0.2)
             passed = [e.answer["NodeNames"] for e in stage.recorder.exchanges("filter", uid)]
@@ -128,7 +128,7 @@ def volumes(env):
     cluster = objects.write_cluster(os.path.join(env.plane.dir, "zones.csv"), [objects.a100("in-a", 2), objects.a100("in-b", 8)])
     with Stage(env, cluster, live=True, extender_entry=BINDS, extender_args=("--policy", "best-fit")) as stage:
         for zone in "ab":
-            stage.api.patch(f"{NODES}/in-{zone}", {"metadata": {"labels": {ZONE: zone}}})
+            stage.patch_node(f"in-{zone}", {"metadata": {"labels": {ZONE: zone}}})
         stage.api.post(CLASSES, {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "later"},
                                  "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"})
         try:

@@ -8,11 +8,10 @@ import time
 
 from lib import http_reply, objects
 from lib.books import BINDS, check
+from lib.custom_types import CustomType, Served
 from lib.procs import wait_for
 from lib.stage import PODS, Stage
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-REPORTS = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 ROW = objects.v100("seen")
 
 
@@ -26,14 +25,11 @@ def report_type():
                                              "resources": {"type": "array", "items": resource}}}
     schema = {"type": "object", "properties": {"attributes": {"type": "array", "items": texts},
                                                "zones": {"type": "array", "items": zone}}}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "noderesourcetopologies.topology.node.k8s.io",
-                         "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/pull/1870"}},
-            "spec": {"group": "topology.node.k8s.io", "scope": "Cluster",
-                     "names": {"plural": "noderesourcetopologies", "singular": "noderesourcetopology",
-                               "kind": "NodeResourceTopology", "listKind": "NodeResourceTopologyList"},
-                     "versions": [{"name": "v1alpha2", "served": True, "storage": True,
-                                   "schema": {"openAPIV3Schema": schema}}]}}
+    return CustomType("topology.node.k8s.io", "v1alpha2", "NodeResourceTopology", "Cluster", schema,
+                      "https://github.com/kubernetes/enhancements/pull/1870")
+
+
+REPORT = report_type()
 
 
 def report(available):
@@ -45,24 +41,6 @@ def report(available):
             "attributes": [{"name": "topologyManagerPolicy", "value": "single-numa-node"},
                            {"name": "topologyManagerScope", "value": "pod"}],
             "zones": [zone(numa, gpus) for numa, gpus in enumerate(available)]}
-
-
-class ReportType:
-    """NodeResourceTopology exists while this is open."""
-
-    def __init__(self, api):
-        self.api = api
-
-    def __enter__(self):
-        self.api.post(CRDS, report_type())
-
-        def served():
-            status = self.api.get(f"{CRDS}/noderesourcetopologies.topology.node.k8s.io").get("status", {})
-            return any(c["type"] == "Established" and c["status"] == "True" for c in status.get("conditions") or [])
-        wait_for("the type of reports to be served", served)
-
-    def __exit__(self, *_):
-        self.api.delete(f"{CRDS}/noderesourcetopologies.topology.node.k8s.io")
 
 
 def run_pod(stage, gpus, name, seconds_ago=5):
@@ -77,15 +55,15 @@ def other_devices_than_predicted(env):
     """What a node's agent reports wins over what was foreseen, and tells a restarted extender what pods hold."""
     cluster = objects.write_cluster(os.path.join(env.plane.dir, "seen.csv"), [ROW])
     mismatches = 'mortise_prediction_mismatch_total{source="nrt"}'
-    with ReportType(env.plane.api), Stage(env, cluster, live=True, node_metadata=objects.ALIGNED, extender_entry=BINDS) as stage:
-        stage.api.post(REPORTS, report((4, 4)))
+    with Served(env.plane.api, REPORT), Stage(env, cluster, live=True, node_metadata=objects.ALIGNED, extender_entry=BINDS) as stage:
+        stage.api.post(REPORT.path, report((4, 4)))
         wait_for("the extender to have the report",
                  lambda: 'mortise_watch_events_total{resource="topology reports"} 1' in stage.metrics())
         run_pod(stage, 2, "a")
         run_pod(stage, 2, "b")
         # Foreseen: both on NUMA node 0, so that four GPUs of node 1 are free.
         check(stage.told_of("seen")["last_observed"] is None, "something was observed before anything was told")
-        stage.api.patch(f"{REPORTS}/seen", report((2, 2)))
+        stage.api.patch(f"{REPORT.path}/seen", report((2, 2)))
         wait_for("the mismatch to be counted", lambda: stage.metric(mismatches) == 1)
         told = stage.told_of("seen")["last_observed"]
         check(told["source"] == "nrt" and told["mismatch"], f"/v1/nodes tells {told}")
@@ -97,7 +75,7 @@ def other_devices_than_predicted(env):
         for name in ("four", "b"):
             stage.api.delete(f"{PODS}/{name}")
             stage.wait_gone(name)
-        stage.api.patch(f"{REPORTS}/seen", report((4, 2)))
+        stage.api.patch(f"{REPORT.path}/seen", report((4, 2)))
         wait_for("one state to be left", lambda: stage.told_of("seen")["states_believed"]["count"] == 1)
         run_pod(stage, 4, "again")
 
@@ -109,7 +87,7 @@ def other_devices_than_predicted(env):
         stage.api.delete(f"{PODS}/early")
         stage.wait_gone("early")
         # Kubelet filled node 0 with the four; the first pod is still on node 1.
-        stage.api.patch(f"{REPORTS}/seen", report((0, 2)))
+        stage.api.patch(f"{REPORT.path}/seen", report((0, 2)))
         wait_for("one state to be left", lambda: stage.told_of("seen")["states_believed"]["count"] == 1)
         stage.create(objects.pod("pair", 2))
         stage.wait_bound("pair")

@@ -56,7 +56,7 @@ def _run(stage, draw):
     for pod in pods[:180]:
         stage.create(pod)
     for name in ("a100-03", "v100-01", "t4-05"):
-        stage.api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": True}})
+        stage.patch_node(name, {"spec": {"unschedulable": True}})
     _finish(stage, draw, 20)
     for pod in pods[180:]:
         stage.create(pod)
@@ -91,7 +91,7 @@ def parity(env):
     before = env.plane.api.get(PODS)["metadata"]["resourceVersion"]
     with Stage(env, _nodes(env), live=True, extender_entry=BINDS) as stage:
         for i in range(8):  # kubelet chooses there, on NUMA nodes
-            stage.api.patch(f"{NODES}/v100-{i:02d}", {"metadata": objects.ALIGNED})
+            stage.patch_node(f"v100-{i:02d}", {"metadata": objects.ALIGNED})
         refused, bound = _run(stage, draw)
         check(refused >= 30, f"only {refused} pods did not fit at first")
         check_books(stage)

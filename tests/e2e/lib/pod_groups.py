@@ -55,7 +55,7 @@ class Groups:
 def check_all_at_once(stage, groups):
     """Four members fill the four nodes; three of them stay pending without the fourth."""
     for i in range(4):
-        stage.api.patch(f"{NODES}/group-{i:02d}", {"metadata": {"labels": {RACK: "ab"[i // 2]}}})
+        stage.patch_node(f"group-{i:02d}", {"metadata": {"labels": {RACK: "ab"[i // 2]}}})
     uids = groups.create("full", 3, 8, minimum=4)
     time.sleep(2)
     check(not any(stage.pod(f"full-{i}")["spec"].get("nodeName") for i in range(3)), "three of four were bound")
@@ -98,6 +98,24 @@ def check_refused_gang_holds_nothing(stage, groups):
     groups.delete("large", 5)
 
 
+def check_room_returns(stage, groups):
+    """Four members for the four nodes wait while one node is half in use, though three would fit, and are bound when it is free;
+    returns how long that took."""
+    for i in range(3):
+        stage.api.delete(f"{PODS}/after-{i}")
+    groups.create("waiting", 4, 8)
+    stage.wait_refused("waiting-0")
+    time.sleep(2)
+    check(not any(stage.pod(f"waiting-{i}")["spec"].get("nodeName") for i in range(4)), "a part of the gang was bound")
+    check(check_books(stage) == 4, "something but the single pod holds GPUs")
+    freed = time.monotonic()
+    stage.api.delete(f"{PODS}/single")
+    groups.nodes("waiting", 4)
+    took = time.monotonic() - freed
+    check(check_books(stage) == 32, "not all GPUs are in use")
+    return took
+
+
 def native_pod_group(env):
     """Members of native pod groups are bound together, on no device twice, however often their trials are repeated."""
     release = ".".join(env.plane.version().lstrip("v").split(".")[:2])
@@ -112,4 +130,6 @@ def native_pod_group(env):
             check_all_at_once(stage, groups)
             trials = check_placements(stage, groups)
             check_refused_gang_holds_nothing(stage, groups)
-            return f"4 x 8 GPUs at once, 4 x 4 in one rack after {trials} questions about one member, 5 x 8 refused"
+            took = check_room_returns(stage, groups)
+            return (f"4 x 8 GPUs at once, 4 x 4 in one rack after {trials} questions about one member, 5 x 8 refused, 4 x 8 whole "
+                    f"{took:.1f} s after there is room")

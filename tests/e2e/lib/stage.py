@@ -21,6 +21,7 @@ class Stage:
     extender entry, `more_extenders` are further entries after it. `node_metadata` is added to that of every node."""
 
     tls = True  # between kube-scheduler and the extender, as in the overlay of config/kube; False: as in the base
+    recorded = True  # False: nothing stands between the two, and there is no recorder
 
     def __init__(self, env, cluster, extender_cluster=None, extender_args=(), extender_entry=None, live=False,
                  node_metadata=None, scheduler_args=(), kubeconfig=None, more_extenders=()):
@@ -82,6 +83,9 @@ class Stage:
 
     def pod(self, name):
         return self.api.get(f"{PODS}/{name}")
+
+    def patch_node(self, name, changes):
+        self.api.patch(f"{NODES}/{name}", changes)
 
     def wait_bound(self, name, timeout=30.0):
         """The name of the node that kube-scheduler bound the pod to."""
@@ -172,6 +176,8 @@ class Stage:
     def _start_extender(self):
         self._extender_port, self.admin_port = free_ports(2)
         self._spawn_extender()
+        if not self.recorded:
+            return
         self.recorder = Recorder(self._extender_port, self.extender.log[:-len(".log")] + ".exchanges.jsonl",
                                  self.env.certificates if self.tls else None)
 

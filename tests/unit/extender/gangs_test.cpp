@@ -178,6 +178,24 @@ TEST_F(GangsTest, WhereItsNodeIsTakenTheReplacementStaysInTheRack) {
   EXPECT_EQ(where("g-3"), kNoRoom);  // d is free, and in another rack
 }
 
+// The place that one had before last is nobody's any more once its replacement has got another.
+TEST_F(GangsTest, AReplacementOfAReplacementGetsTheLatestNode) {
+  for (const char* name : {"a", "b", "c"}) node(name, "r1");
+  const GangSpec spec = gang("g", 2, "rack");
+  members(spec, 0, 2, 8);
+  const std::string first = run("g-0");
+  run("g-1");
+  end("g-0");
+  hold("other", first, 8);
+  members(spec, 2, 3, 8);
+  const std::string second = run("g-2");
+  EXPECT_NE(second, first);
+  release("other");
+  end("g-2");
+  members(spec, 3, 4, 8);
+  EXPECT_EQ(run("g-3"), second);  // although `first` is free again, and ranks before it
+}
+
 TEST_F(GangsTest, AGangLargerThanAnyRackIsRefusedWithTheArithmetic) {
   node("a", "r1", 0);
   node("b", "r1", 0);

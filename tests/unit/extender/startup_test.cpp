@@ -30,6 +30,19 @@ TEST(Startup, ThePoolFileThatIsShippedIsServed) {
   EXPECT_EQ(loaded->state->totals().gpus, 512);
 }
 
+TEST(Startup, LevelsThatAreNamedAreTheOnesThatGangsMayAskFor) {
+  StartOptions options;
+  options.cluster = "dgx-1v:2";
+  options.levels = "row=example.com/row,rack=example.com/rack";
+  const auto loaded = load(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  EXPECT_EQ(loaded->domains->find_level("row"), 0);
+  EXPECT_EQ(loaded->domains->find_level("example.com/rack"), 1);
+  EXPECT_FALSE(loaded->domains->find_level("zone").has_value());
+  options.levels = "row";
+  EXPECT_THAT(load(options).message(), HasSubstr("--levels \"row\": \"row\" is not NAME=LABEL"));
+}
+
 TEST(Startup, ACatalogueThatIsNotThereIsNamed) {
   StartOptions options;
   options.cluster = "dgx-1v:2";
