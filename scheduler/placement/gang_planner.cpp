@@ -50,7 +50,12 @@ std::optional<std::string> bound_apart(const GangRequest& request, const Domains
 }
 }  // namespace
 
-GangDecision GangPlanner::plan(const GangRequest& request) {
+struct GangTask {
+  std::vector<GangKind> kinds;
+  GangLevels levels;
+};
+
+std::variant<GangTask, GangRejected> GangPlanner::read(const GangRequest& request) {
   domains_.refresh();
   if (const Status status = check_gang(request); !status) return GangRejected{GangReason::kInvalid, status.message()};
   const Result<GangLevels> levels = levels_of(request, domains_);
@@ -63,8 +68,24 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
     return GangRejected{GangReason::kInvalid, "the roles ask for " + std::to_string(kinds.size()) +
                                                   " different things; at most " + std::to_string(kMaxKinds)};
   }
+  return GangTask{std::move(kinds), *levels};
+}
+
+std::optional<GangPlan> GangPlanner::try_plan(const GangRequest& request) {
+  auto read_task = read(request);
+  auto* task = std::get_if<GangTask>(&read_task);
+  if (task == nullptr) return std::nullopt;
+  GangSearch now({cluster_, domains_, policy_, quality_}, request, std::move(task->kinds), task->levels,
+                 GangRooms::View::kNow);
+  return now.fits() ? now.plan() : std::nullopt;
+}
+
+GangDecision GangPlanner::plan(const GangRequest& request) {
+  auto read_task = read(request);
+  if (auto* rejected = std::get_if<GangRejected>(&read_task)) return std::move(*rejected);
+  const auto& [kinds, levels] = std::get<GangTask>(read_task);
   const GangSearch::Context context{cluster_, domains_, policy_, quality_};
-  GangSearch now(context, request, kinds, *levels, GangRooms::View::kNow);
+  GangSearch now(context, request, kinds, levels, GangRooms::View::kNow);
   if (now.fits()) {
     if (std::optional<GangPlan> plan = now.plan()) return std::move(*plan);
     return GangRejected{GangReason::kNoRoom, "there is room, but no plan was found in the steps a search may take",
@@ -72,7 +93,7 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
   }
   // What members that have a place hold would count as free on empty nodes.
   if (request.bound.empty()) {
-    GangSearch ever(context, request, kinds, *levels, GangRooms::View::kEmpty);
+    GangSearch ever(context, request, kinds, levels, GangRooms::View::kEmpty);
     if (!ever.fits()) return GangRejected{GangReason::kNeverFits, ever.shortfall(), ever.exact()};
   }
   return GangRejected{GangReason::kNoRoom, now.shortfall(), now.exact()};

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
 
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/domains.h"
@@ -9,6 +12,8 @@
 #include "scheduler/placement/policy.h"
 
 namespace mortise::placement {
+
+struct GangTask;
 
 /// Places gangs: all of a gang at once, on the cluster as it is, or nobody. The same cluster, request, policy and seed
 /// give the same plan. Changes no allocation. Externally synchronised.
@@ -27,8 +32,13 @@ class GangPlanner {
       : cluster_(cluster), domains_(domains), policy_(policy), seed_(seed) {}
 
   GangDecision plan(const GangRequest& request);
+  /// The plan where there is one; a refusal without its arithmetic costs less.
+  std::optional<GangPlan> try_plan(const GangRequest& request);
 
  private:
+  /// What is to be searched for; or why it makes no sense.
+  std::variant<GangTask, GangRejected> read(const GangRequest& request);
+
   ClusterState& cluster_;
   Domains& domains_;
   const Policy& policy_;

@@ -1,6 +1,6 @@
 // Gangs through all that may happen to them, in any order: members come late, ask, are bound or not, fail, end and come
-// again, places run out, nodes leave, the extender starts anew. After every step the world that the test keeps beside
-// them must be one that is allowed. MORTISE_GANG_STEPS sets the number of steps.
+// again, places run out, pods are evicted for them, nodes leave, the extender starts anew. After every step the world
+// that the test keeps beside them must be one that is allowed. MORTISE_GANG_STEPS sets the number of steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class World {
   }
 
   void step() {
-    const std::uint64_t draw = rng_.below(21);
+    const std::uint64_t draw = rng_.below(22);
     if (draw < 2) return create();
     if (draw < 5) return join_of(any_group());
     if (draw < 9) return ask(any_pod(), rng_.below(8) == 0);
@@ -63,6 +63,7 @@ class World {
     if (draw < 16) clock_.advance(static_cast<Nanoseconds>(rng_.below(20)) * kSecond);
     if (draw == 16) return rng_.below(4) == 0 ? restart() : single();
     if (draw == 17) return change_group();
+    if (draw == 21) return preempt(any_pod());
     if (draw == 18) return rng_.below(4) == 0 ? flap_node() : remove_group();
     if (draw == 19 && rng_.below(6) == 0) return quiesce();
     tick();
@@ -259,6 +260,41 @@ class World {
     }
   }
 
+  /// kube-scheduler asks who is to go for a member. Some of those go at once, some take their time.
+  void preempt(const std::string& uid) {
+    if (uid.empty() || !pods_.at(uid).node.empty() || is_binding(uid)) return;
+    std::vector<RoomToMake> rooms;
+    for (const NodeId node : offered(true)) rooms.push_back({node});
+    const std::int32_t priority = pods_.at(uid).request.priority;
+    const std::optional<GangVictims> victims = gangs_->preempt(uid, rooms);
+    if (!victims) return;
+    ASSERT_FALSE(victims->uids.empty());
+    std::map<std::string, int> evicted;
+    for (const std::string& victim : victims->uids) {
+      const Pod& pod = pods_.at(victim);
+      ASSERT_LT(pod.request.priority, priority);
+      ASSERT_EQ(pod.node, cluster_->node_name(victims->node));
+      if (!pod.gang.empty()) ++evicted[pod.gang];
+    }
+    for (const auto& [gang, count] : evicted) {
+      int stay = 0;
+      for (const auto& [other, pod] : pods_) {
+        const Booking* booking = pod.gang == gang && !pod.node.empty() ? bookings_->find(other) : nullptr;
+        stay += booking != nullptr && !booking->leaving;
+      }
+      stay -= count;
+      const Group& group = groups_.at(gang);
+      ASSERT_TRUE(stay == 0 || stay + group.succeeded >= group.spec.minimum) << gang << " is cut to " << stay;
+    }
+    for (const std::string& victim : victims->uids) {
+      if (rng_.below(3) == 0) {
+        bookings_->leaves(victim);
+      } else {
+        remove(victim, false);
+      }
+    }
+  }
+
   void remove(const std::string& uid, bool comes_again) {
     if (uid.empty()) return;
     const Pod pod = pods_.at(uid);
@@ -442,7 +478,7 @@ class World {
     }
     if (!group.spec.roles.empty()) return true;  // not only of one size
     if (!group.object_there || group.succeeded > 0 || waiting < group.spec.minimum || waiting == 0) return true;
-    if (!gangs_->kept_for().empty() && gangs_->kept_for() != key) return true;
+    if (gangs_->keeps_nodes() && gangs_->kept_for() != key) return true;
     std::map<std::string, int> room;
     for (const std::string& node : nodes_) {
       const std::string domain = group.spec.required_level.empty() ? "" : rack(node);
