@@ -10,21 +10,44 @@ std::optional<EvictionOrder> Evictions::order_for(const std::string& uid, const 
   return EvictionOrder{booking->request.ns, booking->request.name, uid, preemptor};
 }
 
+void Evictions::forget(const std::string& key) {
+  const auto found = expected_.find(key);
+  if (found == expected_.end()) return;
+  for (const std::string& uid : found->second.first) {
+    const auto keys = keys_of_.find(uid);
+    keys->second.erase(key);
+    if (keys->second.empty()) keys_of_.erase(keys);
+  }
+  expected_.erase(found);
+}
+
+void Evictions::drop_old() {
+  for (; !ends_.empty() && ends_.front().first <= clock_.now(); ends_.pop_front()) {
+    const auto found = expected_.find(ends_.front().second);
+    if (found != expected_.end() && found->second.until == ends_.front().first) forget(ends_.front().second);
+  }
+}
+
 void Evictions::expect(const std::string& key, const std::string& preemptor, const std::vector<std::string>& first,
                        const std::vector<std::string>& rest) {
-  const Nanoseconds now = clock_.now();
-  std::erase_if(expected_, [&](const auto& entry) { return entry.second.until <= now; });
-  Expected expected{{first.begin(), first.end()}, {}, {}, now + kWait};
+  drop_old();
+  forget(key);
+  Expected expected{{first.begin(), first.end()}, {}, {}, clock_.now() + kWait};
   for (const std::string& uid : first) {
+    keys_of_[uid].insert(key);
     if (auto order = order_for(uid, preemptor)) expected.later.push_back(*std::move(order));
   }
   for (const std::string& uid : rest) {
     if (auto order = order_for(uid, preemptor)) expected.now.push_back(*std::move(order));
   }
-  expected_.insert_or_assign(key, std::move(expected));
+  ends_.emplace_back(expected.until, key);
+  expected_.emplace(key, std::move(expected));
 }
 
 void Evictions::leaves(std::string_view uid) {
+  drop_old();
+  const auto keys = keys_of_.find(uid);
+  if (keys == keys_of_.end()) return;
   const Nanoseconds now = clock_.now();
   const auto put = [&](const std::vector<EvictionOrder>& orders, Nanoseconds at) {
     for (EvictionOrder order : orders) {
@@ -32,14 +55,13 @@ void Evictions::leaves(std::string_view uid) {
       due_.emplace(at, std::move(order));
     }
   };
-  std::erase_if(expected_, [&](const auto& entry) {
-    const Expected& expected = entry.second;
-    if (expected.until <= now) return true;
-    if (!expected.first.contains(uid)) return false;
+  const std::set<std::string> begun = keys->second;
+  for (const std::string& key : begun) {
+    const Expected& expected = expected_.find(key)->second;
     put(expected.now, now);
     put(expected.later, now + kLeave);
-    return true;
-  });
+    forget(key);
+  }
 }
 
 std::optional<EvictionOrder> Evictions::next() {

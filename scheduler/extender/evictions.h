@@ -1,10 +1,12 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/base/clock.h"
@@ -51,10 +53,14 @@ class Evictions {
     Nanoseconds until = 0;
   };
   std::optional<EvictionOrder> order_for(const std::string& uid, const std::string& preemptor) const;
+  void forget(const std::string& key);
+  void drop_old();
 
   const Bookings& bookings_;
   const Clock& clock_;
   std::map<std::string, Expected> expected_;
+  std::map<std::string, std::set<std::string>, std::less<>> keys_of_;  // of expected_, by UID of `first`
+  std::deque<std::pair<Nanoseconds, std::string>> ends_;               // of expected_, by key
   std::multimap<Nanoseconds, EvictionOrder> due_;
 };
 

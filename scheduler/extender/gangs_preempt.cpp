@@ -176,7 +176,8 @@ void Gangs::kick_for_victims(const GangRecord& gang, std::string_view asker) {
   }
 }
 
-/// Of gangs that go as a whole, the members that are on nodes where nothing is needed: once kube-scheduler has begun.
+/// Of gangs that go as a whole: once kube-scheduler has begun, all must go, above all those that are on nodes where
+/// nothing is needed.
 void Gangs::expect_evictions(const GangRecord& gang) {
   if (evictions_ == nullptr) return;
   std::map<std::string, std::pair<std::vector<std::string>, std::vector<std::string>>> by_gang;  // first, rest
@@ -189,6 +190,13 @@ void Gangs::expect_evictions(const GangRecord& gang) {
     (here ? first : rest).push_back(uid);
   }
   for (const auto& [key, uids] : by_gang) {
+    const auto& members = gangs_.find(key)->second.members;
+    const bool whole = std::all_of(members.begin(), members.end(), [&](const auto& member) {
+      const Booking* booking = bookings_.find(member.first);
+      const bool stays = booking != nullptr && is_placed(*booking) && !booking->leaving;
+      return !stays || gang.preemption->victims.contains(member.first);
+    });
+    if (!whole) continue;
     evictions_->expect(gang.spec.key + '\n' + key, gang.spec.name, uids.first, uids.second);
   }
 }

@@ -53,7 +53,7 @@ class World {
   }
 
   void step() {
-    const std::uint64_t draw = rng_.below(22);
+    const std::uint64_t draw = rng_.below(25);
     if (draw < 2) return create();
     if (draw < 5) return join_of(any_group());
     if (draw < 9) return ask(any_pod(), rng_.below(8) == 0);
@@ -63,11 +63,13 @@ class World {
     if (draw < 16) clock_.advance(static_cast<Nanoseconds>(rng_.below(20)) * kSecond);
     if (draw == 16) return rng_.below(4) == 0 ? restart() : single();
     if (draw == 17) return change_group();
-    if (draw == 21) return preempt(any_pod());
+    if (draw > 20) return preempt(any_pod());
     if (draw == 18) return rng_.below(4) == 0 ? flap_node() : remove_group();
     if (draw == 19 && rng_.below(6) == 0) return quiesce();
     tick();
   }
+
+  int preempted() const { return preempted_; }
 
   /// The device of no node is held twice, and nothing is held for longer than it may.
   void check() {
@@ -280,12 +282,13 @@ class World {
       int stay = 0;
       for (const auto& [other, pod] : pods_) {
         const Booking* booking = pod.gang == gang && !pod.node.empty() ? bookings_->find(other) : nullptr;
-        stay += booking != nullptr && !booking->leaving;
+        stay += booking != nullptr && booking->allocation && !booking->leaving;  // not on a node that has left
       }
       stay -= count;
       const Group& group = groups_.at(gang);
       ASSERT_TRUE(stay == 0 || stay + group.succeeded >= group.spec.minimum) << gang << " is cut to " << stay;
     }
+    ++preempted_;
     for (const std::string& victim : victims->uids) {
       if (rng_.below(3) == 0) {
         bookings_->leaves(victim);
@@ -498,6 +501,7 @@ class World {
   std::set<std::string> scattered_;  // gangs with members on a node that left: which rack that was is not known then
   std::set<std::string> binds_;      // members of which a bind was begun
   int serial_ = 0;
+  int preempted_ = 0;
   std::unique_ptr<placement::ClusterState> cluster_;
   std::unique_ptr<Bookings> bookings_;
   std::unique_ptr<Domains> domains_;
@@ -508,6 +512,7 @@ class World {
 TEST(GangLife, WhateverHappensTheInvariantsHold) {
   const char* asked = std::getenv("MORTISE_GANG_STEPS");
   const long steps = asked != nullptr ? std::atol(asked) : 50'000;
+  int preempted = 0;
   for (long done = 0; done < steps; done += kStepsPerWorld) {
     SCOPED_TRACE("world " + std::to_string(done / kStepsPerWorld));
     World world(static_cast<std::uint64_t>(done / kStepsPerWorld) + 1);
@@ -517,7 +522,9 @@ TEST(GangLife, WhateverHappensTheInvariantsHold) {
       world.check();
     }
     if (testing::Test::HasFatalFailure()) return;
+    preempted += world.preempted();
   }
+  EXPECT_GT(preempted, steps / 5000);
 }
 
 }  // namespace

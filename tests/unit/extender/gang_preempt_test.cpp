@@ -261,6 +261,34 @@ TEST_F(GangPreempt, AGangThatIsNotCompleteEvictsNobody) {
   EXPECT_THAT(preempt(member("high", 0, 4, 2, 100), {"big-a"}), IsEmpty());
 }
 
+// The gang that goes is on both nodes of the plan and on a third. What kube-scheduler does not come to is evicted, too.
+TEST_F(GangPreempt, ForAGangTheRestOfAnotherGangGoesOnceKubeSchedulerHasBegun) {
+  node("c", 8);
+  running_gang("low", 3, 8, 10, {"big-a", "big-b", "c"});
+  const auto high = gang("high", 2, 8, 100);
+  std::vector<std::string> answered;
+  for (const kube::Pod& one : high) {
+    for (const std::string& uid : victims(one, {"big-a", "big-b", "c"})) answered.push_back(uid);
+  }
+  ASSERT_THAT(answered, SizeIs(2));
+  EXPECT_THAT(due(), IsEmpty());
+  gone(answered[0]);
+  EXPECT_THAT(due(), SizeIs(1));
+  test_.clock().advance(Evictions::kLeave);
+  EXPECT_THAT(due(), ElementsAre(answered[1]));
+}
+
+// Two of four can be spared: they go one by one, as kube-scheduler comes to them.
+TEST_F(GangPreempt, WhatAGangCanSpareIsLeftToKubeScheduler) {
+  running_gang("low", 2, 4, 10, {"big-a", "big-a", "big-b", "big-b"});
+  const auto high = gang("high", 2, 4, 100);
+  const auto evicted = victims(high[0], {"big-a", "big-b"});
+  ASSERT_FALSE(evicted.empty());
+  gone(evicted[0]);
+  test_.clock().advance(Evictions::kLeave);
+  EXPECT_THAT(due(), IsEmpty());
+}
+
 // Rack r1 has a free node, r2 has two nodes of pods of low priority.
 TEST_F(GangPreempt, RoomIsMadeInOneDomainOfTheRequiredLevel) {
   node("c", 8, "r2");
