@@ -10,6 +10,7 @@ from lib.stage import PODS, Stage
 NODES = 6
 WHOLE_S = 20
 PART_S = 10
+PREEMPTS = {"bindVerb": "bind", "preemptVerb": "preempt"}
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -94,13 +95,50 @@ def evict_a_gang(stage, singles):
     return took, parts.longest
 
 
+def leaving(stage):
+    return {p["metadata"]["name"] for p in stage.api.get(PODS)["items"] if p["metadata"].get("deletionTimestamp")}
+
+
+def end(stage, name):
+    """As kubelet does when the containers have stopped."""
+    stage.api.delete(f"{PODS}/{name}")
+    stage.wait_gone(name)
+
+
+def victims_that_take_their_time(stage):
+    """Nobody more goes while two victims are there still, and nobody else gets the room of the first that is gone."""
+    old = {f"old-{i}" for i in range(3)}
+    for name in sorted(old):
+        pod = objects.pod(name, 8, priority_class="ebb")
+        pod["spec"]["terminationGracePeriodSeconds"] = 600
+        stage.create(pod)
+    wait_all_bound(stage, old)
+    create_gang(stage, "late", 2, "flood")
+    wait_for("two pods to be evicted", lambda: len(leaving(stage)) == 2, 30)
+    stage.create(objects.pod("thief", 8, priority_class="ebb"))
+    first, second = sorted(leaving(stage))
+    end(stage, first)
+    time.sleep(4)
+    check(leaving(stage) == {second}, f"{leaving(stage)} are being deleted, not {second} alone")
+    check(bound_pods(stage) == old - {first}, f"bound: {bound_pods(stage)}")
+    end(stage, second)
+    ended = time.monotonic()
+    wait_all_bound(stage, names("late", 2), 30)
+    took = time.monotonic() - ended
+    check(bound_pods(stage) == (old - {first, second}) | names("late", 2), f"bound: {bound_pods(stage)}")
+    check(took <= WHOLE_S, f"the gang was whole {took:.1f} s after its last victim was gone")
+    return took
+
+
 def gang_preemption(env):
     """Exactly those go that are in the way, the gang starts whole, and no running gang is left in part."""
     for name, value in (("ebb", 10), ("swell", 500), ("flood", 1000)):
         env.plane.api.post(PRIORITIES, objects.priority_class(name, value))
-    with Stage(env, dgx_nodes(env, "evict", NODES), live=True,
-               extender_entry={"bindVerb": "bind", "preemptVerb": "preempt"}) as stage:
+    with Stage(env, dgx_nodes(env, "evict", NODES), live=True, extender_entry=PREEMPTS) as stage:
         whole, part, singles = evict_for_gang(stage)
         alone, part_alone = evict_a_gang(stage, singles)
+    with Stage(env, dgx_nodes(env, "slow", 3), live=True, extender_entry=PREEMPTS) as stage:
+        waited = victims_that_take_their_time(stage)
         return (f"7 of 15 pods evicted, the gang whole after {whole:.1f} s, the one evicted in part for {part:.1f} s; "
-                f"a gang evicted for a single pod bound after {alone:.1f} s, in part for {part_alone:.1f} s")
+                f"a gang evicted for a single pod bound after {alone:.1f} s, in part for {part_alone:.1f} s; "
+                f"whole {waited:.1f} s after the last of two slow victims")
