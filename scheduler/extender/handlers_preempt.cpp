@@ -66,7 +66,7 @@ std::int64_t count_proposed(const PreemptionCandidate& candidate) {
 }
 
 NodeVictims as_proposed(const PreemptionCandidate& candidate) {
-  NodeVictims node{candidate.node, {}, candidate.pdb_violations};
+  NodeVictims node{std::string(candidate.node), {}, candidate.pdb_violations};
   for (const ProposedVictim& victim : candidate.victims) node.uids.emplace_back(victim.uid);
   return node;
 }
@@ -209,7 +209,7 @@ NodeVictims Handlers::victims_on(placement::ClusterState& cluster, ShapeId shape
   // kube-scheduler takes the first for the one of the highest priority.
   std::stable_sort(victims.begin(), victims.end(),
                    [](const Victim& a, const Victim& b) { return a.priority > b.priority; });
-  NodeVictims out{candidate.node, {}, 0};
+  NodeVictims out{std::string(candidate.node), {}, 0};
   for (Victim& victim : victims) out.uids.push_back(std::move(victim.uid));
   if (candidate.pdb_violations > 0) {
     out.pdb_violations = std::max<std::int64_t>(0, static_cast<std::int64_t>(out.uids.size()) - allowed);
