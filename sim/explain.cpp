@@ -224,8 +224,10 @@ std::optional<Change> Explainer::free_pods(const PodRequest& pod, std::span<cons
     const auto bound = bound_.find(node.node);
     if (placement::is_unresolvable(node.reason) || bound == bound_.end()) continue;
     // Whoever asks decides which pods may go, so all may; the least important ones are looked at first.
-    placement::EvictionQuestion question{
-        cluster_->intern(pod), std::numeric_limits<std::int32_t>::max(), node.node, {}, {}};
+    placement::EvictionQuestion question;
+    question.pod = cluster_->intern(pod);
+    question.priority = std::numeric_limits<std::int32_t>::max();
+    question.node = node.node;
     for (const auto& [id, place] : bound->second) {
       question.pods.push_back({id, input_.file.pods[place].request.priority, 0, false, {}});
     }

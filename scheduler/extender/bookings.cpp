@@ -41,6 +41,7 @@ void Bookings::forget(std::string_view uid) {
   Booking& booking = found->second;
   give_back(booking);
   if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, found->first});
+  if (booking.leaving) leaving_.erase(found->first);
   const auto pods = by_node_.find(booking.node);
   pods->second.erase(pods->second.find(uid));
   if (pods->second.empty()) by_node_.erase(pods);
@@ -246,6 +247,13 @@ void Bookings::saw_count(std::string_view node, const std::map<int, int>& gpus_h
 void Bookings::started(std::string_view uid, Nanoseconds since_1970) {
   const auto found = by_uid_.find(uid);
   if (found != by_uid_.end()) found->second.started = since_1970;
+}
+
+void Bookings::leaves(std::string_view uid) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end()) return;
+  found->second.leaving = true;
+  leaving_.emplace(uid);
 }
 
 void Bookings::ended(std::string_view uid) {

@@ -35,6 +35,7 @@ struct Booking {
   placement::DeviceSet told;           ///< of a bound pod: those it was told to take; empty if none
   std::optional<Nanoseconds> started;  ///< since 1970; none: it has not, as far as is known
   kube::DecisionStamp decided;         ///< of a reserved or binding place
+  bool leaving = false;                ///< it is being deleted
   std::uint64_t lists_begun = 0;       ///< of a bound pod: begin_list() so often before it was found bound
 
   /// Fewer devices are on record than it asks for: the others were not free when it was found.
@@ -100,6 +101,10 @@ class Bookings {
   void bound(const placement::PodRequest& pod, std::string_view node, const placement::DeviceSet& devices);
   /// Since when it has been running there, counted from 1970. Nothing when it holds no place.
   void started(std::string_view uid, Nanoseconds since_1970);
+  /// The pod is being deleted: it holds its place until it is gone. Nothing when it holds none.
+  void leaves(std::string_view uid);
+  /// UIDs, in order.
+  const std::set<std::string, std::less<>>& leaving() const { return leaving_; }
   /// The pod is gone or has ended.
   void ended(std::string_view uid);
 
@@ -156,6 +161,7 @@ class Bookings {
   std::unordered_map<std::string, Booking, TextHash, std::equal_to<>> by_uid_;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_node_;
   std::set<std::pair<Nanoseconds, std::string>> expiry_;  // of reservations
+  std::set<std::string, std::less<>> leaving_;
   Observations observations_;
 };
 

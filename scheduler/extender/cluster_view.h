@@ -32,11 +32,12 @@ class ClusterView {
     Handlers& handlers;
     Metrics& metrics;
     const Readiness& readiness;
-    std::function<std::vector<WatchFigures>()> watches = {};              ///< empty: nothing is watched
-    const Gangs* gangs = nullptr;                                         ///< null: there are none
-    const Bookings* bookings = nullptr;                                   ///< of the gangs
-    const Clock* clock = nullptr;                                         ///< likewise
-    std::function<std::pair<std::uint64_t, std::uint64_t>()> woken = {};  ///< members woken; failures of that
+    std::function<std::vector<WatchFigures>()> watches = {};                ///< empty: nothing is watched
+    const Gangs* gangs = nullptr;                                           ///< null: there are none
+    const Bookings* bookings = nullptr;                                     ///< of the gangs
+    const Clock* clock = nullptr;                                           ///< likewise
+    std::function<std::pair<std::uint64_t, std::uint64_t>()> woken = {};    ///< members woken; failures of that
+    std::function<std::pair<std::uint64_t, std::uint64_t>()> evicted = {};  ///< members evicted; failures of that
   };
   explicit ClusterView(const Parts& parts);
 

@@ -96,7 +96,8 @@ Result<bool> GangFeed::see(const kube::Pod& pod) {
   if (!request.ok() || pod.uid.empty()) return false;
   pods_.try_emplace(pod.uid, Known{{}, lists_begun_}).first->second.pod = without_containers(pod);
   const GangSpec spec = spec_of(**gang, *request);
-  gangs_.see(spec, {*request, (*gang)->together.size() > 1 ? (*gang)->identity : (*gang)->role, selector_text(pod)});
+  gangs_.see(spec, {*request, (*gang)->together.size() > 1 ? (*gang)->identity : (*gang)->role, selector_text(pod),
+                    pod.preemption_policy != "Never"});
   return true;
 }
 

@@ -42,6 +42,7 @@ struct GangPod {
   placement::PodRequest request;
   std::string role;      ///< empty: not said
   std::string selector;  ///< by which nodes are chosen; members that differ in it may go to different nodes
+  bool preempts = true;  ///< false: preemptionPolicy Never
 };
 
 enum class GangPhase {
@@ -71,11 +72,36 @@ struct GangMemberRecord {
   int asks = 0;             ///< how often its place was the answer
 };
 
+/// A node on which kube-scheduler could make room for a member.
+struct RoomToMake {
+  NodeId node;
+  std::optional<std::int64_t> allowed{};  ///< evictions there that violate no PodDisruptionBudget; none: all
+};
+
 /// What kube-scheduler said last of the nodes that members of one kind may go to.
 struct GangKindRecord {
   std::vector<NodeId> nodes;
   Nanoseconds asked = 0;
   std::map<NodeId, Nanoseconds> aside;  ///< nodes that were refused after we had named them, and until when
+  /// Where room could be made, and when kube-scheduler said so: it names a part of a large cluster each time.
+  std::map<NodeId, std::pair<RoomToMake, Nanoseconds>> makeable{};
+};
+
+/// Who goes so that a gang fits, and where its members go then. Its nodes are held for it.
+struct GangPreemption {
+  std::int32_t priority = 0;                             ///< of the gang
+  std::map<std::string, NodeId, std::less<>> places{};   ///< by UID of a member
+  std::map<std::string, NodeId, std::less<>> victims{};  ///< by UID: where it is
+  std::map<NodeId, std::int64_t> allowed{};              ///< as RoomToMake has it
+  Nanoseconds began = 0;
+  Nanoseconds until = 0;  ///< held so long; longer while victims are being deleted
+};
+
+/// What is to be evicted on a member's node.
+struct GangVictims {
+  NodeId node;
+  std::vector<std::string> uids;  ///< the most important first
+  std::int64_t pdb_violations = 0;
 };
 
 /// Why a gang is not placed. As long as neither the cluster's version nor `epoch` is another it stays so.
@@ -96,10 +122,12 @@ struct GangRecord {
   std::map<std::string, std::vector<std::string>, std::less<>> vacated{};  ///< nodes of members that are gone, by kind
   std::optional<GangRefusal> refusal{};
   std::optional<Nanoseconds> blocked_since{};  ///< since when it has not fit
-  Nanoseconds expires = 0;                     ///< when places that are only reserved are given back; 0: there are none
-  std::optional<Nanoseconds> kicked{};         ///< when members were last woken to try again
-  bool left_unused = false;                    ///< its places ran out, and no member came since
-  std::uint64_t kicked_for = 0;                ///< how often something had become free by then
+  std::optional<GangPreemption> preemption{};
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> no_preemption{};  ///< as of this version and epoch
+  Nanoseconds expires = 0;              ///< when places that are only reserved are given back; 0: there are none
+  std::optional<Nanoseconds> kicked{};  ///< when members were last woken to try again
+  bool left_unused = false;             ///< its places ran out, and no member came since
+  std::uint64_t kicked_for = 0;         ///< how often something had become free by then
 };
 
 /// What a member's question comes to.
@@ -124,10 +152,11 @@ struct GangKick {
 };
 
 struct GangFigures {
-  std::uint64_t plans = 0;     ///< gangs, or what they lacked, that got their places
-  std::uint64_t expired = 0;   ///< times that places were given back because they were not used
-  std::uint64_t yielded = 0;   ///< likewise for a gang of higher priority
-  std::uint64_t refusals = 0;  ///< searches that found no place
+  std::uint64_t plans = 0;        ///< gangs, or what they lacked, that got their places
+  std::uint64_t expired = 0;      ///< times that places were given back because they were not used
+  std::uint64_t yielded = 0;      ///< likewise for a gang of higher priority
+  std::uint64_t refusals = 0;     ///< searches that found no place
+  std::uint64_t preemptions = 0;  ///< times that it was decided who goes for a gang
 };
 
 }  // namespace mortise::extender

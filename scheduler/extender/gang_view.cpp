@@ -57,6 +57,17 @@ ordered_json members_json(const GangRecord& gang, const Bookings& bookings) {
   return list;
 }
 
+/// Null: nobody goes for the gang.
+ordered_json preemption_json(const GangRecord& gang, const Bookings& bookings) {
+  if (!gang.preemption) return nullptr;
+  ordered_json left = ordered_json::array();
+  for (const auto& [uid, node] : gang.preemption->victims) {
+    const Booking* booking = bookings.find(uid);
+    if (booking != nullptr) left.push_back(booking->request.ns + "/" + booking->request.name);
+  }
+  return {{"victims", gang.preemption->victims.size()}, {"left", left}};
+}
+
 }  // namespace
 
 ordered_json gangs_json(const Gangs& gangs, const Bookings& bookings, Nanoseconds now) {
@@ -82,6 +93,7 @@ ordered_json gangs_json(const Gangs& gangs, const Bookings& bookings, Nanosecond
                     {"succeeded", tally.succeeded},
                     {"blocked_seconds", blocked},
                     {"nodes_kept", gangs.kept_for() == key},
+                    {"preempts", preemption_json(gang, bookings)},
                     {"members", members_json(gang, bookings)}});
   }
   return {{"gangs", list}};

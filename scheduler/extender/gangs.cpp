@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 namespace mortise::extender {
@@ -91,6 +92,23 @@ std::int32_t Gangs::priority(const GangRecord& gang) const {
   return lowest;
 }
 
+std::int32_t Gangs::priority_as_preemptor(const GangRecord& gang) const {
+  std::int32_t lowest = priority(gang);
+  for (const auto& [uid, member] : gang.members) lowest = std::min(lowest, member.pod.request.priority);
+  return lowest;
+}
+
+std::int32_t Gangs::priority_as_victim(const GangRecord& gang) const {
+  std::int32_t highest = gang.spec.priority.value_or(std::numeric_limits<std::int32_t>::min());
+  for (const auto& [uid, member] : gang.members) highest = std::max(highest, member.pod.request.priority);
+  return highest;
+}
+
+const GangRecord* Gangs::gang_of(std::string_view uid) const {
+  const auto key = gang_of_.find(uid);
+  return key == gang_of_.end() ? nullptr : &gangs_.find(key->second)->second;
+}
+
 std::string Gangs::problem(const GangRecord& gang) const {
   if (!gang.spec.invalid.empty() || gang.spec.priority) return gang.spec.invalid;
   const std::int32_t lowest = priority(gang);
@@ -166,12 +184,14 @@ void Gangs::erase_member(GangRecord& gang, std::string_view uid) {
 
 /// Gives back what is held for a gang that cannot become whole, and forgets one without members.
 void Gangs::settle(GangRecord& gang) {
+  const Tally now = tally(gang);
+  if (gang.preemption && (!may_be_placed(gang) || !complete(gang, now))) end_preemption(gang);
   if (gang.members.empty()) {
+    if (gang.preemption) end_preemption(gang);
     if (kept_ && kept_->gang == gang.spec.key) kept_.reset();
     gangs_.erase(gangs_.find(gang.spec.key));
     return;
   }
-  const Tally now = tally(gang);
   if (now.reserved == 0) return;
   if (!may_be_placed(gang) || !complete(gang, now)) release(gang);
 }
@@ -193,6 +213,7 @@ std::int64_t Gangs::release(GangRecord& gang) {
 void Gangs::expire() {
   const Nanoseconds now = clock_.now();
   for (auto& [key, gang] : gangs_) {
+    expire_preemption(gang);
     if (gang.expires != 0 && gang.expires <= now && release(gang) > 0) {
       ++figures_.expired;
       gang.left_unused = true;
@@ -231,7 +252,10 @@ void Gangs::node_left(NodeId node) {
     for (auto& [name, kind] : gang.kinds) {
       std::erase(kind.nodes, node);
       kind.aside.erase(node);
+      kind.makeable.erase(node);
     }
+    const auto held = held_.find(node);
+    if (held != held_.end() && held->second == key) end_preemption(gang);
   }
   if (kept_) kept_->nodes.erase(node);
   ++epoch_;

@@ -20,6 +20,9 @@
 
 namespace mortise::extender {
 
+class Evictions;
+class VictimPoolBuilder;
+
 struct GangTimes {
   Nanoseconds reserve_for =
       60 * kSecond;                       ///< places that nobody is bound to; begins anew with each member's first bind
@@ -28,6 +31,7 @@ struct GangTimes {
   Nanoseconds age = 120 * kSecond;        ///< a gang that does not fit for so long has nodes kept for it
   Nanoseconds keep_for = 1800 * kSecond;  ///< and for so long; then it is the turn of another
   Nanoseconds kick_gap = 1 * kSecond;     ///< between two times that members of one gang are woken
+  Nanoseconds preempt_for = 60 * kSecond;  ///< nodes are held for a gang for which pods are evicted
 };
 
 /// Gangs from their first member to their last: who is there, who has a place, what they wait for. All members that
@@ -44,6 +48,10 @@ class Gangs {
         planner_(cluster, domains, policy, seed),
         clock_(clock),
         times_(times) {}
+
+  /// Gangs that are on several nodes may be victims, too: what kube-scheduler does not evict of them is evicted by
+  /// these. They must outlive it.
+  void evict_through(Evictions& evictions) { evictions_ = &evictions; }
 
   /// The pod is a member of this gang, waiting or bound, and the gang is like this now.
   void see(const GangSpec& spec, const GangPod& pod);
@@ -69,6 +77,9 @@ class Gangs {
   bool is_member(std::string_view uid) const { return gang_of_.find(uid) != gang_of_.end(); }
   /// kube-scheduler asks where the member, which is not bound, may go of these nodes.
   GangAnswer ask(std::string_view uid, std::span<const NodeId> nodes);
+  /// kube-scheduler asks who is to go so that the member, which is not bound, gets a place; there it could make room.
+  /// Nothing: nobody, on any node.
+  std::optional<GangVictims> preempt(std::string_view uid, std::span<const RoomToMake> rooms);
   /// The node that the member has a place on; empty: none.
   std::optional<NodeId> place_of(std::string_view uid) const;
   /// Why the member must not be bound to the node now; empty: it may be, and will.
@@ -86,6 +97,12 @@ class Gangs {
   GangPhase phase(const GangRecord& gang) const;
   /// Of its group, else the lowest of its members.
   std::int32_t priority(const GangRecord& gang) const;
+  /// The lowest of its members and its group: what it may take nobody's place with who has as much.
+  std::int32_t priority_as_preemptor(const GangRecord& gang) const;
+  /// The highest of its members and its group.
+  std::int32_t priority_as_victim(const GangRecord& gang) const;
+  /// The gang of the pod; null: it is of none.
+  const GangRecord* gang_of(std::string_view uid) const;
   /// Why the gang cannot be placed whatever happens; empty: it can.
   std::string problem(const GangRecord& gang) const;
   /// What of its wishes does not count; empty: all do.
@@ -94,6 +111,8 @@ class Gangs {
   }
   /// The gang that nodes are kept for; empty: none.
   std::string_view kept_for() const { return kept_ ? std::string_view(kept_->gang) : std::string_view(); }
+  /// Some nodes are kept or held for gangs.
+  bool keeps_nodes() const { return kept_.has_value() || !held_.empty(); }
 
   /// Members by what they hold.
   struct Tally {
@@ -140,9 +159,24 @@ class Gangs {
   bool may_be_placed(const GangRecord& gang) const;
   Batch batch_of(GangRecord& gang, Entry* asker, const Tally& tally);
   bool gathered(const GangRecord& gang, const Batch& batch) const;
-  placement::GangDecision search(GangRecord& gang, const Batch& batch, const Tally& tally, bool vacated_only);
+  enum class Where {
+    kAllowed,   ///< where kube-scheduler lets them go
+    kVacated,   ///< where members were that are gone
+    kMakeable,  ///< also where kube-scheduler could make room
+    kPlanned,   ///< where they go once the victims are gone
+  };
+  /// A request with what it points to.
+  struct Asked {
+    placement::GangRequest request;
+    std::vector<std::vector<NodeId>> lists{};
+    std::vector<NodeId> bound{};
+  };
+  std::vector<NodeId> nodes_for(const GangRecord& gang, const std::string& kind, Where where) const;
+  Asked request_of(const GangRecord& gang, const Batch& batch, const Tally& tally, Where where) const;
+  placement::GangDecision search(const GangRecord& gang, const Batch& batch, const Tally& tally, Where where);
   placement::GangDecision search_yielding(GangRecord& gang, const Batch& batch, const Tally& tally);
   bool take(GangRecord& gang, const Batch& batch, const placement::GangPlan& plan, const Entry* asker);
+  static std::vector<Entry*> members_of(const GangRecord& gang, const Batch& batch, const placement::GangPlan& plan);
   static bool roles_met(const GangRecord& gang, const Tally& tally, const Batch& batch,
                         const placement::GangPlan& plan);
   void refuse(GangRecord& gang, const placement::GangRejected& rejected);
@@ -151,6 +185,23 @@ class Gangs {
   std::vector<NodeId> vacated_nodes(const GangRecord& gang, const std::string& kind) const;
   std::vector<NodeId> occupied(const GangRecord& gang) const;
   void take_vacated();
+
+  // gangs_preempt.cpp
+  void note_rooms(GangRecord& gang, const Member& member, std::span<const RoomToMake> rooms);
+  bool rooms_gathered(const GangRecord& gang, const Batch& batch) const;
+  bool decide_victims(GangRecord& gang, const Batch& batch, const Tally& tally);
+  std::map<NodeId, std::int64_t> evictions_allowed(const GangRecord& gang, const Batch& batch) const;
+  VictimPoolBuilder victim_pool(const GangRecord& gang, const Batch& batch,
+                                const std::map<NodeId, std::int64_t>& allowed) const;
+  void adopt(GangRecord& gang, const Batch& batch, GangPreemption preemption, const placement::GangPlan& plan);
+  void expect_evictions(const GangRecord& gang);
+  void kick_for_victims(const GangRecord& gang, std::string_view asker);
+  std::vector<std::string> victims_left(const GangPreemption& preemption) const;
+  bool still_helps(GangRecord& gang);
+  std::optional<GangVictims> victims_for(const GangRecord& gang, std::string_view uid) const;
+  void end_preemption(GangRecord& gang);
+  void expire_preemption(GangRecord& gang);
+  bool is_for_another(NodeId node, std::string_view gang, std::int32_t priority) const;
 
   // gangs_wake.cpp
   void update_kept();
@@ -177,6 +228,8 @@ class Gangs {
   std::map<std::string, GangRecord, std::less<>> gangs_;     // by key
   std::map<std::string, std::string, std::less<>> gang_of_;  // UID -> key
   std::optional<Kept> kept_;
+  std::map<NodeId, std::string> held_;  // nodes of preemptions, and for which gang
+  Evictions* evictions_ = nullptr;
   std::deque<GangKick> kicks_;
   std::set<std::string, std::less<>> kicked_uids_;  // of kicks_
   std::uint64_t arrivals_ = 0;

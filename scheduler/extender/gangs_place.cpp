@@ -49,11 +49,12 @@ Gangs::Batch Gangs::batch_of(GangRecord& gang, Entry* asker, const Tally& tally)
   return batch;
 }
 
+/// While pods are evicted for it, kube-scheduler asks only about those members that have room already.
 bool Gangs::gathered(const GangRecord& gang, const Batch& batch) const {
-  return std::all_of(batch.begin(), batch.end(), [&](const auto& part) {
-    const auto kind = gang.kinds.find(part.first);
-    return kind != gang.kinds.end() && clock_.now() - kind->second.asked < times_.fresh_for;
-  });
+  return gang.preemption || std::all_of(batch.begin(), batch.end(), [&](const auto& part) {
+           const auto kind = gang.kinds.find(part.first);
+           return kind != gang.kinds.end() && clock_.now() - kind->second.asked < times_.fresh_for;
+         });
 }
 
 std::vector<NodeId> Gangs::allowed(const GangRecord& gang, const std::string& kind) const {
@@ -63,7 +64,7 @@ std::vector<NodeId> Gangs::allowed(const GangRecord& gang, const std::string& ki
   const std::int32_t own = priority(gang);
   for (const NodeId node : known->second.nodes) {
     if (known->second.aside.contains(node) || !domains_.knows(node)) continue;
-    if (kept_ && kept_->gang != gang.spec.key && kept_->priority >= own && kept_->nodes.contains(node)) continue;
+    if (is_for_another(node, gang.spec.key, own)) continue;
     nodes.push_back(node);
   }
   return nodes;
@@ -94,10 +95,38 @@ std::vector<NodeId> Gangs::occupied(const GangRecord& gang) const {
   return nodes;
 }
 
-GangDecision Gangs::search(GangRecord& gang, const Batch& batch, const Tally& tally, bool vacated_only) {
-  GangRequest request;
-  std::vector<std::vector<NodeId>> lists;
-  lists.reserve(batch.size());
+std::vector<NodeId> Gangs::nodes_for(const GangRecord& gang, const std::string& kind, Where where) const {
+  if (where == Where::kVacated) return vacated_nodes(gang, kind);
+  std::vector<NodeId> nodes;
+  if (where == Where::kPlanned) {
+    for (const auto& [uid, node] : gang.preemption->places) {
+      const auto member = gang.members.find(uid);
+      if (member != gang.members.end() && member->second.kind == kind) nodes.push_back(node);
+    }
+  } else {
+    nodes = allowed(gang, kind);
+    if (where == Where::kAllowed) return nodes;
+    const auto known = gang.kinds.find(kind);
+    if (known == gang.kinds.end()) return nodes;
+    for (const auto& [node, room] : known->second.makeable) {
+      const bool fresh = clock_.now() - room.second < times_.fresh_for;
+      if (!fresh || known->second.aside.contains(node) || !domains_.knows(node)) continue;
+      if (!is_for_another(node, gang.spec.key, priority(gang))) nodes.push_back(node);
+    }
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+GangDecision Gangs::search(const GangRecord& gang, const Batch& batch, const Tally& tally, Where where) {
+  return planner_.plan(request_of(gang, batch, tally, where).request);
+}
+
+Gangs::Asked Gangs::request_of(const GangRecord& gang, const Batch& batch, const Tally& tally, Where where) const {
+  Asked asked;
+  GangRequest& request = asked.request;
+  asked.lists.reserve(batch.size());
   for (const auto& [kind, members] : batch) {
     const Member& first = members.front()->second;
     placement::GangRole role;
@@ -105,19 +134,19 @@ GangDecision Gangs::search(GangRecord& gang, const Batch& batch, const Tally& ta
     role.pod = first.pod.request;
     role.count = static_cast<std::int32_t>(members.size());
     role.min = minimum_of_kind(gang, tally, first.pod.role, role.count);
-    lists.push_back(vacated_only ? vacated_nodes(gang, kind) : allowed(gang, kind));
-    role.allowed = lists.back();
+    asked.lists.push_back(nodes_for(gang, kind, where));
+    role.allowed = asked.lists.back();
     request.roles.push_back(std::move(role));
   }
-  const std::vector<NodeId> bound = occupied(gang);
+  asked.bound = occupied(gang);
   request.min = std::max(1, missing(gang, tally));
   std::int32_t waiting = 0;
   for (const placement::GangRole& role : request.roles) waiting += role.count;
   for (placement::GangRole& role : request.roles) role.min = std::max(role.min, request.min - (waiting - role.count));
   request.required_level = gang.spec.required_level;
   request.preferred_level = gang.spec.preferred_level;
-  request.bound = bound;
-  return planner_.plan(request);
+  request.bound = asked.bound;
+  return asked;
 }
 
 /// Places that are only reserved for gangs of lower priority count as free: as few gangs as there is a need for, those
@@ -136,7 +165,7 @@ GangDecision Gangs::search_yielding(GangRecord& gang, const Batch& batch, const 
           if (is_reserved(uid)) (void)cluster.release(*bookings_.find(uid)->allocation);
         }
       }
-      return search(gang, batch, tally, false);
+      return search(gang, batch, tally, Where::kAllowed);
     });
   };
   const auto succeeds = [&](const std::vector<GangRecord*>& gangs) {
@@ -152,7 +181,7 @@ GangDecision Gangs::search_yielding(GangRecord& gang, const Batch& batch, const 
     release(*other);
     ++figures_.yielded;
   }
-  return search(gang, batch, tally, false);
+  return search(gang, batch, tally, Where::kAllowed);
 }
 
 /// A role of several kinds may lack members that its kinds' minima cannot express.
@@ -166,15 +195,43 @@ bool Gangs::roles_met(const GangRecord& gang, const Tally& tally, const Batch& b
                                   [&](const GangRoleNeed& role) { return have[role.name] >= role.minimum; });
 }
 
+/// Who takes which place of the plan: members of a kind are alike, so each gets the node that was decided for it when
+/// pods were evicted, if it is among them. kube-scheduler has nominated that node for it.
+std::vector<Gangs::Entry*> Gangs::members_of(const GangRecord& gang, const Batch& batch, const GangPlan& plan) {
+  std::vector<Entry*> taking(plan.members.size(), nullptr);
+  std::set<const Entry*> done;
+  for (std::size_t i = 0; gang.preemption && i < plan.members.size(); ++i) {
+    for (Entry* entry : std::next(batch.begin(), plan.members[i].role)->second) {
+      const auto place = gang.preemption->places.find(entry->first);
+      if (place == gang.preemption->places.end() || place->second != plan.members[i].node) continue;
+      if (!done.insert(entry).second) continue;
+      taking[i] = entry;
+      break;
+    }
+  }
+  for (std::size_t i = 0; i < plan.members.size(); ++i) {
+    const std::vector<Entry*>& members = std::next(batch.begin(), plan.members[i].role)->second;
+    if (taking[i] != nullptr) continue;
+    Entry* entry = members[plan.members[i].index];
+    if (done.contains(entry)) {
+      entry = *std::find_if(members.begin(), members.end(), [&](const Entry* other) { return !done.contains(other); });
+    }
+    done.insert(entry);
+    taking[i] = entry;
+  }
+  return taking;
+}
+
 /// All of the plan or nothing of it.
 bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, const Entry* asker) {
   // What was reserved before does not last longer for it: places that are never used must end.
   const bool goes_on = tally(gang).reserved > 0;
   const Nanoseconds expires = goes_on ? gang.expires : clock_.now() + times_.reserve_for;
+  const std::vector<Entry*> taking = members_of(gang, batch, plan);
   std::vector<Entry*> taken;
-  for (const placement::GangMember& planned : plan.members) {
-    const auto& [kind, members] = *std::next(batch.begin(), planned.role);
-    Entry* entry = members[planned.index];
+  for (std::size_t i = 0; i < taking.size(); ++i) {
+    const placement::GangMember& planned = plan.members[i];
+    Entry* entry = taking[i];
     const Status reserved = bookings_.reserve(entry->second.pod.request, {planned.node, planned.devices}, expires,
                                               placement::Knowledge::kPredicted);
     if (!reserved.ok()) {
@@ -186,6 +243,7 @@ bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, con
   gang.expires = expires;
   gang.refusal.reset();
   gang.blocked_since.reset();
+  if (gang.preemption) end_preemption(gang);
   if (kept_ && kept_->gang == gang.spec.key) kept_.reset();
   const std::string state = "reserved-" + std::to_string(++figures_.plans);
   for (Entry* entry : taken) {
@@ -237,8 +295,12 @@ std::optional<GangAnswer> Gangs::place(GangRecord& gang, Entry& asker) {
   if (gang.refusal && gang.refusal->version == cluster_.version() && gang.refusal->epoch == epoch_) return refused();
   update_kept();
   GangDecision decision = GangRejected{};
-  if (!gang.vacated.empty()) decision = search(gang, batch, now, true);
-  if (!std::holds_alternative<GangPlan>(decision)) decision = search(gang, batch, now, false);
+  const auto look = [&](Where where) {
+    if (!std::holds_alternative<GangPlan>(decision)) decision = search(gang, batch, now, where);
+  };
+  if (!gang.vacated.empty()) look(Where::kVacated);
+  if (gang.preemption) look(Where::kPlanned);
+  look(Where::kAllowed);
   const auto* rejected = std::get_if<GangRejected>(&decision);
   if (rejected != nullptr && rejected->reason == GangReason::kNoRoom) {
     GangDecision other = search_yielding(gang, batch, now);
@@ -267,7 +329,7 @@ void Gangs::take_vacated() {
     const Tally now = tally(gang);
     if (!now.holds_on() || now.waiting == 0 || whole(gang, now) || !complete(gang, now)) continue;
     const Batch batch = batch_of(gang, nullptr, now);
-    const GangDecision decision = search(gang, batch, now, true);
+    const GangDecision decision = search(gang, batch, now, Where::kVacated);
     const auto* plan = std::get_if<GangPlan>(&decision);
     if (plan != nullptr && roles_met(gang, now, batch, *plan)) (void)take(gang, batch, *plan, nullptr);
   }

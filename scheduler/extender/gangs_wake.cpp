@@ -86,9 +86,16 @@ void Gangs::wake_blocked() {
 }
 
 bool Gangs::kept_from(NodeId node, std::string_view uid, std::int32_t priority) const {
-  if (!kept_ || priority > kept_->priority || !kept_->nodes.contains(node)) return false;
   const auto gang = gang_of_.find(uid);
-  return gang == gang_of_.end() || gang->second != kept_->gang;
+  return is_for_another(node, gang == gang_of_.end() ? std::string_view() : std::string_view(gang->second), priority);
+}
+
+/// The node is kept or held for a gang, and this is not the gang, nor of a higher priority.
+bool Gangs::is_for_another(NodeId node, std::string_view gang, std::int32_t priority) const {
+  if (kept_ && kept_->gang != gang && kept_->priority >= priority && kept_->nodes.contains(node)) return true;
+  const auto held = held_.find(node);
+  if (held == held_.end() || held->second == gang) return false;
+  return gangs_.find(held->second)->second.preemption->priority >= priority;
 }
 
 /// What a gang lacks, in GPUs.

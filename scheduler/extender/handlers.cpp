@@ -26,7 +26,7 @@ constexpr placement::Knowledge kForeseen = placement::Knowledge::kPredicted;  //
 
 constexpr std::string_view kDecisiveText = "Decisive: another node chosen";
 constexpr std::string_view kBoundText = "Bound: the pod is bound to another node";
-constexpr std::string_view kKeptText = "Kept: for a gang that has waited long";
+constexpr std::string_view kKeptText = "Kept: for a gang of the same or higher priority";
 
 std::vector<std::string> reason_texts(const std::string& invalid) {
   std::vector<std::string> texts;

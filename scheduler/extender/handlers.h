@@ -40,6 +40,7 @@ struct FilterAnswer {
   bool refused = false;  ///< the pod came a third time with the same answer: its node was set aside
 };
 
+class Evictions;
 class Gangs;
 class GangFeed;
 
@@ -75,10 +76,15 @@ class Handlers {
     gang_feed_ = &feed;
   }
 
+  /// Gangs that are on several nodes may be victims, too: what kube-scheduler does not evict of them is evicted by
+  /// these. They must outlive the handlers.
+  void evict_through(Evictions& evictions) { evictions_ = &evictions; }
+
   FilterAnswer filter(const PodQuestion& question);
   /// Does not count as an ask and changes nothing.
   std::vector<HostPriority> prioritize(const PodQuestion& question);
-  /// On which nodes which pods should go. Changes nothing.
+  /// On which nodes which pods should go. Changes nothing but what is decided of the asking pod's gang, and what is to
+  /// be evicted once kube-scheduler has begun.
   std::vector<NodeVictims> preempt(const PreemptionQuestion& question);
   /// Takes the place in memory. Returns the error's text; empty: bound.
   std::string bind(const BindingArgs& args);
@@ -158,6 +164,10 @@ class Handlers {
       });
     });
   }
+  bool is_gang_member(const PodQuestion& pod);
+  std::vector<NodeVictims> preempt_for_gang(const PreemptionQuestion& question);
+  void expect_evictions(const PodQuestion& pod, std::string_view node, const std::vector<std::string>& here,
+                        const std::vector<std::string>& elsewhere);
   bool has_fitting_node(const PreemptionQuestion& question, ShapeId shape);
   NodeVictims victims_on(placement::ClusterState& cluster, ShapeId shape, const PodQuestion& pod,
                          const PreemptionCandidate& candidate, placement::EvictionBudget& budget);
@@ -175,6 +185,7 @@ class Handlers {
   GroupTrials trials_;
   Gangs* gangs_ = nullptr;
   GangFeed* gang_feed_ = nullptr;
+  Evictions* evictions_ = nullptr;
   std::vector<std::uint32_t> first_entry_;  // scratch of collect(): entry + 1 of a node, 0: not seen
   std::vector<NodeId> followers_;  // at n + 1: the node that came after node n in a request; at 0: the first of one
 };

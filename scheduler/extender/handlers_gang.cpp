@@ -33,7 +33,7 @@ bool Handlers::filter_gang(const PodQuestion& question, Asked& asked, FilterAnsw
 /// Takes the nodes that are kept for a gang out of the candidates.
 std::vector<std::uint32_t> Handlers::take_out_kept(const PodQuestion& question, Asked& asked) const {
   std::vector<std::uint32_t> kept;
-  if (gangs_ == nullptr || gangs_->kept_for().empty()) return kept;
+  if (gangs_ == nullptr || !gangs_->keeps_nodes()) return kept;
   std::size_t left = 0;
   for (std::size_t i = 0; i < asked.known.size(); ++i) {
     if (gangs_->kept_from(asked.known[i], question.pod.uid, question.pod.priority)) {

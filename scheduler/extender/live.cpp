@@ -85,8 +85,12 @@ void Live::start(std::mutex& mutex) {
     });
   }
   cluster_.emplace(*client_, feed_, mutex, clock_, waiter_, options_.seed, gang_feed_);
+  const auto why_not = [this] { return waiting_for() + why_not_leader(); };
+  if (evictions_ != nullptr) {
+    evictor_.emplace(*evictions_, mutex, *client_, waiter_, why_not);
+    evicts_ = std::jthread([this](const std::stop_token& stop) { evictor_->run(stop); });
+  }
   if (gangs_ != nullptr) {
-    const auto why_not = [this] { return waiting_for() + why_not_leader(); };
     waker_.emplace(*gangs_, mutex, *client_, clock_, waiter_, why_not, options_.seed);
     wakes_ = std::jthread([this](const std::stop_token& stop) { waker_->run(stop); });
   }
@@ -142,7 +146,9 @@ void Live::stop() {
   elects_.request_stop();
   polls_.request_stop();
   wakes_.request_stop();
+  evicts_.request_stop();
   if (wakes_.joinable()) wakes_.join();
+  if (evicts_.joinable()) evicts_.join();
   if (elects_.joinable()) elects_.join();
   if (polls_.joinable()) polls_.join();
   if (cluster_) cluster_->stop();

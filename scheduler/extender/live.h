@@ -14,6 +14,7 @@
 #include "scheduler/base/clock.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/dcgm_poll.h"
+#include "scheduler/extender/evictor.h"
 #include "scheduler/extender/gang_waker.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/leadership.h"
@@ -58,6 +59,13 @@ class Live {
     feed_.feed_gangs(gangs, feed, domains);
   }
 
+  /// Tells these of pods that are being deleted or gone, and evicts what they say. Before start(); they must outlive
+  /// stop().
+  void carry_out(Evictions& evictions) {
+    evictions_ = &evictions;
+    feed_.feed_evictions(evictions);
+  }
+
   /// Begins to watch; `mutex` guards the cluster from now on.
   void start(std::mutex& mutex);
   /// Why the state of the cluster is not known yet; empty: it is.
@@ -71,6 +79,12 @@ class Live {
   std::pair<std::uint64_t, std::uint64_t> members_woken() const {
     return waker_ ? std::pair(waker_->woken(), waker_->failed()) : std::pair<std::uint64_t, std::uint64_t>();
   }
+  /// Pods that were evicted, and attempts that failed.
+  std::pair<std::uint64_t, std::uint64_t> pods_evicted() const {
+    return evictor_ ? std::pair(evictor_->evicted(), evictor_->failed()) : std::pair<std::uint64_t, std::uint64_t>();
+  }
+  /// What became of evictions since the last call.
+  std::vector<Evictor::News> new_evictions() { return evictor_ ? evictor_->take_news() : std::vector<Evictor::News>(); }
   /// Why another replica answers, or may; empty: this one does. Any thread may ask.
   std::string why_not_leader() const { return leadership_ ? leadership_->why_not() : std::string(); }
 
@@ -111,6 +125,9 @@ class Live {
   GangFeed* gang_feed_ = nullptr;
   std::optional<GangWaker> waker_;
   std::jthread wakes_;
+  Evictions* evictions_ = nullptr;
+  std::optional<Evictor> evictor_;
+  std::jthread evicts_;
   std::unique_ptr<DcgmPoll> dcgm_;
   std::jthread polls_;
 };

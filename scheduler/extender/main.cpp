@@ -17,6 +17,7 @@
 #include "scheduler/extender/admin_token.h"
 #include "scheduler/extender/cluster_view.h"
 #include "scheduler/extender/endpoint.h"
+#include "scheduler/extender/evictions.h"
 #include "scheduler/extender/gang_feed.h"
 #include "scheduler/extender/gangs.h"
 #include "scheduler/extender/handlers.h"
@@ -84,6 +85,15 @@ void look_after(Live& live, Readiness& readiness, Log& log) {
   }
   for (const std::string& note : live.new_notes()) log.write(LogLevel::kWarn, "note", {{"text", note}});
   for (const std::string& trouble : live.new_troubles()) log.write(LogLevel::kWarn, "watch", {{"error", trouble}});
+  for (const Evictor::News& news : live.new_evictions()) {
+    const std::string pod = news.order.ns + "/" + news.order.name;
+    if (news.error.empty()) {
+      log.write(LogLevel::kInfo, "evicted", {{"pod", pod}, {"uid", news.order.uid}, {"for", news.order.preemptor}});
+    } else {
+      log.write(LogLevel::kWarn, "not_evicted",
+                {{"pod", pod}, {"uid", news.order.uid}, {"for", news.order.preemptor}, {"error", news.error}});
+    }
+  }
 }
 
 /// Until SIGTERM or SIGINT.
@@ -179,9 +189,14 @@ ServerOptions scheduler_side(const Options& options, const Certificates& certifi
   return side;
 }
 
-void place_gangs(Gangs& gangs, GangFeed& feed, LoadedCluster& cluster, Handlers& handlers, Live* live) {
+void place_gangs(Gangs& gangs, GangFeed& feed, Evictions& evictions, LoadedCluster& cluster, Handlers& handlers,
+                 Live* live) {
   handlers.place_gangs(gangs, feed);
-  if (live != nullptr) live->feed_gangs(gangs, feed, *cluster.domains);
+  if (live == nullptr) return;
+  live->feed_gangs(gangs, feed, *cluster.domains);
+  live->carry_out(evictions);
+  gangs.evict_through(evictions);
+  handlers.evict_through(evictions);
 }
 
 ClusterView::Parts view_of(Service& service, LoadedCluster& cluster, Handlers& handlers, Metrics& metrics,
@@ -194,6 +209,7 @@ ClusterView::Parts view_of(Service& service, LoadedCluster& cluster, Handlers& h
   if (live == nullptr) return parts;
   parts.watches = [live] { return live->watch_figures(); };
   parts.woken = [live] { return live->members_woken(); };
+  parts.evicted = [live] { return live->pods_evicted(); };
   return parts;
 }
 
@@ -224,7 +240,8 @@ int serve(const Options& options) {
   handlers.decide_only_for(options.schedulers);
   Gangs gangs(*cluster->bookings, *cluster->state, *cluster->domains, *cluster->gang_policy, options.start.seed, clock);
   GangFeed gang_feed(gangs);
-  place_gangs(gangs, gang_feed, *cluster, handlers, live.get());
+  Evictions evictions(*cluster->bookings, clock);
+  place_gangs(gangs, gang_feed, evictions, *cluster, handlers, live.get());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
                   &log);
 

@@ -41,6 +41,9 @@ struct Metrics::Impl {
   prometheus::Counter* gang_yielded = nullptr;
   prometheus::Counter* woken = nullptr;
   prometheus::Counter* wakes_failed = nullptr;
+  prometheus::Counter* preemptions = nullptr;
+  prometheus::Counter* evicted = nullptr;
+  prometheus::Counter* evictions_failed = nullptr;
   std::array<prometheus::Counter*, placement::kReasonCount> rejections{};
   prometheus::Counter* refused = nullptr;
   std::array<prometheus::Gauge*, kSides.size()> connections{};
@@ -196,6 +199,11 @@ void Metrics::Impl::add_gangs() {
   auto& wakes = counter("mortise_gang_members_woken_total", "Annotations written to have kube-scheduler ask again.");
   woken = &wakes.Add({{"outcome", "ok"}});
   wakes_failed = &wakes.Add({{"outcome", "error"}});
+  preemptions = &counter("mortise_gang_preemptions_total", "Times that it was decided who goes for a gang.").Add({});
+  auto& evictions = counter("mortise_gang_evictions_total",
+                            "Evictions of pods whose gang goes as a whole, on nodes that kube-scheduler leaves alone.");
+  evicted = &evictions.Add({{"outcome", "ok"}});
+  evictions_failed = &evictions.Add({{"outcome", "error"}});
 }
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
@@ -254,6 +262,11 @@ void Metrics::set_woken(const std::pair<std::uint64_t, std::uint64_t>& woken) {
   raise(*impl_->wakes_failed, woken.second);
 }
 
+void Metrics::set_evicted(const std::pair<std::uint64_t, std::uint64_t>& evicted) {
+  raise(*impl_->evicted, evicted.first);
+  raise(*impl_->evictions_failed, evicted.second);
+}
+
 void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmentation, std::size_t reservations) {
   const auto in_gpus = [](double milli) { return milli / static_cast<double>(kWholeGpu); };
   impl_->nodes->Set(static_cast<double>(totals.nodes));
@@ -279,6 +292,7 @@ void Metrics::set_figures(const ClusterFigures& figures) {
   raise(*impl_->gang_refusals, figures.gang_life.refusals);
   raise(*impl_->gang_expired, figures.gang_life.expired);
   raise(*impl_->gang_yielded, figures.gang_life.yielded);
+  raise(*impl_->preemptions, figures.gang_life.preemptions);
   impl_->free_nodes->Set(static_cast<double>(figures.headroom.free_nodes));
   for (std::size_t i = 0; i < impl_->headroom.size(); ++i) {
     impl_->headroom[i]->Set(static_cast<double>(figures.headroom.pods[i]));

@@ -13,6 +13,7 @@
 
 #include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/evictions.h"
 #include "scheduler/extender/gang_feed.h"
 #include "scheduler/extender/observer.h"
 #include "scheduler/kube/objects/node.h"
@@ -48,6 +49,9 @@ class StateFeed {
     gang_feed_ = &feed;
     domains_ = &domains;
   }
+
+  /// Tells these of pods that are being deleted or gone. They must outlive it.
+  void feed_evictions(Evictions& evictions) { evictions_ = &evictions; }
 
   /// The next replace_nodes shows what is so now, or later.
   void nodes_list_starts() { bad_nodes_.clear(); }
@@ -106,6 +110,7 @@ class StateFeed {
   Gangs* gangs_ = nullptr;
   GangFeed* gang_feed_ = nullptr;
   placement::Domains* domains_ = nullptr;
+  Evictions* evictions_ = nullptr;
   kube::Notes notes_;
   kube::NodeTopologies topologies_;
   std::uint64_t seed_;

@@ -39,7 +39,7 @@ Result<PreemptionArgs> read_preemption_args(std::string& body);
 
 /// What is to be evicted on one node.
 struct NodeVictims {
-  std::string_view node;
+  std::string node;  ///< not a view: the answer is written when the node may have left the cluster
   std::vector<std::string> uids;
   std::int64_t pdb_violations = 0;
 };

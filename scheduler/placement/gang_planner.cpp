@@ -66,7 +66,12 @@ std::string preference_left_out(const std::string& preferred_level, const Domain
   return unknown.empty() ? unknown : "its preferred level does not count: " + unknown;
 }
 
-GangDecision GangPlanner::plan(const GangRequest& request) {
+struct GangTask {
+  std::vector<GangKind> kinds;
+  GangLevels levels;
+};
+
+std::variant<GangTask, GangRejected> GangPlanner::read(const GangRequest& request) {
   domains_.refresh();
   if (const Status status = check_gang(request); !status) return GangRejected{GangReason::kInvalid, status.message()};
   if (std::string unknown = unknown_level(request.required_level, domains_); !unknown.empty()) {
@@ -77,6 +82,27 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
     return GangRejected{GangReason::kBoundApart, *apart};
   }
   std::vector<GangKind> kinds = gang_kinds(request, cluster_, seed_);
+  return GangTask{std::move(kinds), levels};
+}
+
+std::optional<GangPlan> GangPlanner::try_plan(const GangRequest& request) {
+  auto read_task = read(request);
+  auto* task = std::get_if<GangTask>(&read_task);
+  if (task == nullptr) return std::nullopt;
+  if (task->kinds.size() > kMaxKinds) {
+    GangDecision decision = plan_around_pinned(request, task->kinds.size());
+    auto* plan = std::get_if<GangPlan>(&decision);
+    return plan != nullptr ? std::optional(std::move(*plan)) : std::nullopt;
+  }
+  GangSearch now({cluster_, domains_, policy_, quality_}, request, std::move(task->kinds), task->levels,
+                 GangRooms::View::kNow);
+  return now.fits() ? now.plan() : std::nullopt;
+}
+
+GangDecision GangPlanner::plan(const GangRequest& request) {
+  auto read_task = read(request);
+  if (auto* rejected = std::get_if<GangRejected>(&read_task)) return std::move(*rejected);
+  const auto& [kinds, levels] = std::get<GangTask>(read_task);
   if (kinds.size() > kMaxKinds) return plan_around_pinned(request, kinds.size());
   const GangSearch::Context context{cluster_, domains_, policy_, quality_};
   GangSearch now(context, request, kinds, levels, GangRooms::View::kNow);

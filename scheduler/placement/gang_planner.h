@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "scheduler/placement/cluster_state.h"
@@ -12,6 +14,8 @@
 #include "scheduler/placement/policy.h"
 
 namespace mortise::placement {
+
+struct GangTask;
 
 /// Places gangs: all of a gang at once, on the cluster as it is, or nobody. The same cluster, request, policy and seed
 /// give the same plan. Changes no allocation. Externally synchronised.
@@ -30,8 +34,12 @@ class GangPlanner {
       : cluster_(cluster), domains_(domains), policy_(policy), seed_(seed) {}
 
   GangDecision plan(const GangRequest& request);
+  /// The plan where there is one; a refusal without its arithmetic costs less.
+  std::optional<GangPlan> try_plan(const GangRequest& request);
 
  private:
+  /// What is to be searched for; or why it makes no sense.
+  std::variant<GangTask, GangRejected> read(const GangRequest& request);
   GangDecision plan_around_pinned(const GangRequest& request, std::size_t kinds);
   GangDecision plan_parts(const GangRequest& request, const std::vector<std::vector<std::uint32_t>>& parts);
   GangDecision plan_on_node(const GangRequest& request, NodeId node);

@@ -11,12 +11,6 @@ namespace {
 constexpr std::int64_t kMaxSets = std::int64_t{1} << kExactVictims;
 constexpr std::int64_t kLowestPriority = std::numeric_limits<std::int32_t>::min();
 
-/// kube-scheduler's order among victims: by priority, then the one that started first.
-bool more_important(const EvictablePod& a, const EvictablePod& b) {
-  return std::tuple(-std::int64_t{a.priority}, -a.running, a.allocation) <
-         std::tuple(-std::int64_t{b.priority}, -b.running, b.allocation);
-}
-
 /// The node's counts without one of its pods (sign 1) or with it again (-1).
 void count(const Allocation& held, const PodShape& shape, int sign, NodeState& state) {
   state.pods_free += sign;
@@ -28,15 +22,15 @@ void count(const Allocation& held, const PodShape& shape, int sign, NodeState& s
   });
 }
 
-std::int64_t count_violations(const EvictionQuestion& question, std::vector<std::size_t> victims) {
-  if (question.budgets.empty()) return 0;
+std::int64_t count_violations(const VictimPool& pool, std::vector<std::size_t> victims) {
+  if (pool.budgets.empty()) return 0;
   std::sort(victims.begin(), victims.end(),
-            [&](std::size_t a, std::size_t b) { return more_important(question.pods[a], question.pods[b]); });
-  std::vector<std::int64_t> allowed = question.budgets;
+            [&](std::size_t a, std::size_t b) { return more_important(pool.pods[a], pool.pods[b]); });
+  std::vector<std::int64_t> allowed = pool.budgets;
   std::int64_t violations = 0;
   for (const std::size_t victim : victims) {
     bool violates = false;
-    for (const std::uint32_t budget : question.pods[victim].budgets) violates |= --allowed[budget] < 0;
+    for (const std::uint32_t budget : pool.pods[victim].budgets) violates |= --allowed[budget] < 0;
     violations += violates ? 1 : 0;
   }
   return violations;
@@ -56,8 +50,9 @@ class Search {
 
  private:
   const Allocation& held(std::size_t pod) const { return *cluster_.allocation(question_.pods[pod].allocation); }
+  bool is_here(std::size_t pod) const { return held(pod).node == question_.node; }
   void free_up(std::size_t pod, int sign, NodeState& counts) const {
-    count(held(pod), cluster_.shapes().shape(held(pod).shape), sign, counts);
+    if (is_here(pod)) count(held(pod), cluster_.shapes().shape(held(pod).shape), sign, counts);
   }
   bool matters(std::size_t pod) const;
   void collect();
@@ -65,6 +60,8 @@ class Search {
   NodeState without(const std::vector<std::size_t>& pods) const;
   Reason reason_without(const std::vector<std::size_t>& victims);
   bool sufficient(const std::vector<std::size_t>& victims, const NodeState& counts);
+  std::optional<std::vector<std::size_t>> spare(const std::vector<std::size_t>& taken, std::size_t pod) const;
+  EvictionCost cost_of(const std::vector<std::size_t>& victims) const;
   bool spent() const { return sets_ >= kMaxSets || budget_.looks <= 0; }
   void keep_if_cheaper(const std::vector<std::size_t>& victims);
   void seed();
@@ -120,8 +117,26 @@ bool Search::sufficient(const std::vector<std::size_t>& victims, const NodeState
 }
 
 void Search::keep_if_cheaper(const std::vector<std::size_t>& victims) {
-  const EvictionCost cost = eviction_cost(cluster_, question_, victims);
+  const EvictionCost cost = cost_of(victims);
   if (!best_ || cost < best_->cost) best_ = Eviction{victims, cost};
+}
+
+EvictionCost Search::cost_of(const std::vector<std::size_t>& victims) const {
+  EvictionCost cost = eviction_cost(cluster_, question_, victims);
+  cost.elsewhere = std::count_if(victims.begin(), victims.end(), [&](std::size_t pod) { return !is_here(pod); });
+  return cost;
+}
+
+/// Those taken without this one; if it has to go with its gang, without all of that. Nothing: it is not among them.
+std::optional<std::vector<std::size_t>> Search::spare(const std::vector<std::size_t>& taken, std::size_t pod) const {
+  if (std::find(taken.begin(), taken.end(), pod) == taken.end()) return std::nullopt;
+  std::vector<std::size_t> fewer = taken;
+  std::erase(fewer, pod);
+  const auto gang = question_.pods[pod].gang;
+  if (gang && with_their_gangs(question_, fewer) != fewer) {
+    std::erase_if(fewer, [&](std::size_t other) { return question_.pods[other].gang == gang; });
+  }
+  return fewer;
 }
 
 /// A first solution, so that a search that is cut short has one: the cheapest pods until they suffice, then each of
@@ -130,14 +145,15 @@ void Search::seed() {
   std::vector<std::size_t> taken;
   bool found = false;
   for (std::size_t i = 0; i < pods_.size() && !found; ++i) {
+    if (std::find(taken.begin(), taken.end(), pods_[i]) != taken.end()) continue;  // with its gang
     taken.push_back(pods_[i]);
+    taken = with_their_gangs(question_, std::move(taken));
     found = sufficient(taken, without(taken));
   }
   if (!found) return;
-  for (std::size_t i = taken.size(); i-- > 0;) {
-    std::vector<std::size_t> fewer = taken;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (sufficient(fewer, without(fewer))) taken = std::move(fewer);
+  for (std::size_t i = pods_.size(); i-- > 0;) {
+    auto fewer = spare(taken, pods_[i]);
+    if (fewer && sufficient(*fewer, without(*fewer))) taken = *std::move(fewer);
   }
   keep_if_cheaper(taken);
 }
@@ -151,11 +167,12 @@ void Search::extend(const NodeState& counts, NodeState roomiest, std::size_t nex
     ++sets_;
     --budget_.looks;
     chosen_.push_back(pods_[i]);
-    if (!best_ || eviction_cost(cluster_, question_, chosen_) < best_->cost) {
+    const std::vector<std::size_t> all = with_their_gangs(question_, chosen_);
+    if (!best_ || cost_of(all) < best_->cost) {
       NodeState more = counts;
       free_up(pods_[i], 1, more);
-      if (sufficient(chosen_, more)) {
-        keep_if_cheaper(chosen_);
+      if (sufficient(all, all.size() == chosen_.size() ? more : without(all))) {
+        keep_if_cheaper(all);
       } else {
         extend(more, roomiest, i + 1);
       }
@@ -183,6 +200,35 @@ std::optional<Eviction> Search::run() {
 
 }  // namespace
 
+bool more_important(const EvictablePod& a, const EvictablePod& b) {
+  return std::tuple(-std::int64_t{a.priority}, -a.running, a.allocation) <
+         std::tuple(-std::int64_t{b.priority}, -b.running, b.allocation);
+}
+
+std::vector<std::size_t> with_their_gangs(const VictimPool& pool, std::vector<std::size_t> victims) {
+  std::sort(victims.begin(), victims.end());
+  if (pool.gangs.empty()) return victims;
+  std::vector<EvictableGang> left = pool.gangs;
+  std::vector<bool> whole(pool.gangs.size(), false);
+  for (const std::size_t victim : victims) {
+    const EvictablePod& pod = pool.pods[victim];
+    if (!pod.gang) continue;
+    EvictableGang& gang = left[*pod.gang];
+    const bool role_counts = pod.role < gang.spare_of_role.size();
+    if (--gang.spare < 0 || (role_counts && --gang.spare_of_role[pod.role] < 0)) whole[*pod.gang] = true;
+  }
+  if (std::find(whole.begin(), whole.end(), true) == whole.end()) return victims;
+  std::erase_if(victims, [&](std::size_t victim) {
+    const auto gang = pool.pods[victim].gang;
+    return gang && whole[*gang];
+  });
+  for (std::size_t i = 0; i < pool.pods.size(); ++i) {
+    if (pool.pods[i].gang && whole[*pool.pods[i].gang]) victims.push_back(i);
+  }
+  std::sort(victims.begin(), victims.end());
+  return victims;
+}
+
 Reason node_reason(const ClusterState& cluster, NodeId node, ShapeId pod) {
   const NodeState& state = cluster.state_of(node);
   const PodShape& shape = cluster.shapes().shape(pod);
@@ -190,11 +236,10 @@ Reason node_reason(const ClusterState& cluster, NodeId node, ShapeId pod) {
   return reason == Reason::kNone ? cluster.topology_reason(state, shape) : reason;
 }
 
-EvictionCost eviction_cost(const ClusterState& cluster, const EvictionQuestion& question,
-                           std::span<const std::size_t> victims) {
+EvictionCost eviction_cost(const ClusterState& cluster, const VictimPool& pool, std::span<const std::size_t> victims) {
   EvictionCost cost;
   for (const std::size_t victim : victims) {
-    const EvictablePod& pod = question.pods[victim];
+    const EvictablePod& pod = pool.pods[victim];
     const Allocation& held = *cluster.allocation(pod.allocation);
     cost.highest_priority = std::max(cost.highest_priority, std::int64_t{pod.priority});
     cost.priority_sum += pod.priority - kLowestPriority;
@@ -203,7 +248,7 @@ EvictionCost eviction_cost(const ClusterState& cluster, const EvictionQuestion& 
     cost.not_proposed += pod.proposed ? 0 : 1;
     cost.pods += 1;
   }
-  cost.pdb_violations = count_violations(question, {victims.begin(), victims.end()});
+  cost.pdb_violations = count_violations(pool, {victims.begin(), victims.end()});
   return cost;
 }
 

@@ -18,23 +18,38 @@ namespace mortise::placement {
 struct EvictablePod {
   AllocationId allocation;
   std::int32_t priority = 0;
-  Nanoseconds running = 0;             ///< since it started; 0: it has not
-  bool proposed = false;               ///< the caller would evict it anyway
-  std::vector<std::uint32_t> budgets;  ///< those it is under, as indexes of EvictionQuestion::budgets
+  Nanoseconds running = 0;              ///< since it started; 0: it has not
+  bool proposed = false;                ///< the caller would evict it anyway
+  std::vector<std::uint32_t> budgets;   ///< those it is under, as indexes of VictimPool::budgets
+  std::optional<std::uint32_t> gang{};  ///< the running gang it is a member of, as index of VictimPool::gangs
+  std::uint32_t role = 0;               ///< in its gang, as index of EvictableGang::spare_of_role
 };
 
-struct EvictionQuestion {
+/// A gang of which members are possible victims: at most so many of them, or all.
+struct EvictableGang {
+  std::int32_t spare = 0;                     ///< members above its minimum
+  std::vector<std::int32_t> spare_of_role{};  ///< likewise of each role
+};
+
+/// Who may have to go. All of a gang's members have the same priority, and all that hold a place are in it.
+struct VictimPool {
+  std::vector<EvictablePod> pods;     ///< only those of lower priority are ever taken
+  std::vector<std::int64_t> budgets;  ///< how many evictions each still allows
+  std::vector<EvictableGang> gangs;
+};
+
+struct EvictionQuestion : VictimPool {
   ShapeId pod;  ///< what asks for room
   std::int32_t priority = 0;
-  NodeId node;
-  std::vector<EvictablePod> pods;     ///< on the node; only those of lower priority are ever taken
-  std::vector<std::int64_t> budgets;  ///< how many evictions each still allows
+  NodeId node;  ///< pods on other nodes go only along with their gang
 };
 
-/// What an eviction costs; compared field by field. No pod can be added without a rise.
+/// What an eviction costs; compared field by field. No pod can be added without a rise, but that a pod on a node where
+/// nothing was needed before may be needed then.
 struct EvictionCost {
   std::int64_t pdb_violations = 0;
   std::int64_t highest_priority = std::numeric_limits<std::int64_t>::min();
+  std::int64_t elsewhere = 0;  ///< pods on nodes where nothing is needed, that go because the rest of their gang does
   /// Each counted from the lowest priority there is, as kube-scheduler does: so many pods of negative priority are no
   /// bargain.
   std::int64_t priority_sum = 0;
@@ -45,7 +60,7 @@ struct EvictionCost {
 };
 
 struct Eviction {
-  std::vector<std::size_t> victims;  ///< indexes of EvictionQuestion::pods; the most important first. None: it fits
+  std::vector<std::size_t> victims;  ///< indexes of VictimPool::pods; the most important first. None: it fits
   EvictionCost cost;
   bool cheapest = true;  ///< false: the search was cut short, a cheaper one may exist
 };
@@ -67,8 +82,13 @@ Reason node_reason(const ClusterState& cluster, NodeId node, ShapeId pod);
 std::optional<Eviction> cheapest_eviction(ClusterState& cluster, const EvictionQuestion& question,
                                           EvictionBudget& budget);
 
-/// What evicting these costs.
-EvictionCost eviction_cost(const ClusterState& cluster, const EvictionQuestion& question,
-                           std::span<const std::size_t> victims);
+/// kube-scheduler's order among victims: by priority, then the one that started first.
+bool more_important(const EvictablePod& a, const EvictablePod& b);
+
+/// The pods, and all members of gangs that would be cut below their minimum without them. Ascending.
+std::vector<std::size_t> with_their_gangs(const VictimPool& pool, std::vector<std::size_t> victims);
+
+/// What evicting these costs, without `elsewhere`.
+EvictionCost eviction_cost(const ClusterState& cluster, const VictimPool& pool, std::span<const std::size_t> victims);
 
 }  // namespace mortise::placement

@@ -25,6 +25,7 @@ RIGHTS = [
     ("list", "topology.node.k8s.io", "noderesourcetopologies", "", "", "", True),
     ("watch", "resource.k8s.io", "resourceclaims", "", "", "", False),
     ("create", "", "pods", "binding", "default", "", True),
+    ("create", "", "pods", "eviction", "default", "", True),
     ("get", "coordination.k8s.io", "leases", "", SYSTEM, EXTENDER, True),
     ("create", "coordination.k8s.io", "leases", "", SYSTEM, "", True),
     ("update", "coordination.k8s.io", "leases", "", SYSTEM, EXTENDER, True),

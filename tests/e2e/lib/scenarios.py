@@ -9,6 +9,7 @@ from lib.crowds import crowd_at_bind, full_nodes, last_gpu
 from lib.deployment import forged_annotations, manifests, other_schedulers
 from lib.faults import (deleted_while_binding, faulty_bindings, late_list, refused_for_good, replaced_token,
                         slow_binding)
+from lib.gang_preemption import gang_preemption
 from lib.gang_racks import gang_required_rack
 from lib.gang_shapes import gang_leaderworkerset, gang_pinned, gang_pytorchjob, gang_volcano
 from lib.gangs import gangs
@@ -185,6 +186,7 @@ SCENARIOS = {
     "gang-leaderworkerset": gang_leaderworkerset,
     "gang-pinned": gang_pinned,
     "gang-required-rack": gang_required_rack,
+    "gang-preemption": gang_preemption,
     "native-pod-group": native_pod_group,
     "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
     "stopped-leader": stopped_leader,
