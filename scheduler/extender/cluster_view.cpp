@@ -129,6 +129,7 @@ Reply ClusterView::metrics() {
   parts_.metrics.set_figures(figures());
   if (parts_.watches) parts_.metrics.set_watches(parts_.watches());
   if (parts_.woken) parts_.metrics.set_woken(parts_.woken());
+  if (parts_.plans) parts_.metrics.set_plans_stored(parts_.plans());
   return {200, parts_.service.metrics_text()};
 }
 

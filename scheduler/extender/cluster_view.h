@@ -37,6 +37,7 @@ class ClusterView {
     const Bookings* bookings = nullptr;                                   ///< of the gangs
     const Clock* clock = nullptr;                                         ///< likewise
     std::function<std::pair<std::uint64_t, std::uint64_t>()> woken = {};  ///< members woken; failures of that
+    std::function<std::pair<std::uint64_t, std::uint64_t>()> plans = {};  ///< plans stored; failures of that
   };
   explicit ClusterView(const Parts& parts);
 

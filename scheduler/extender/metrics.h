@@ -50,6 +50,8 @@ class Metrics {
   void set_watches(const std::vector<WatchFigures>& watches);
   /// Members of gangs that were woken, and failures of that.
   void set_woken(const std::pair<std::uint64_t, std::uint64_t>& woken);
+  /// Plans of gangs that were written to a ConfigMap, and failures of that.
+  void set_plans_stored(const std::pair<std::uint64_t, std::uint64_t>& stored);
   /// The text exposition format, version 0.0.4.
   std::string text() const;
 
