@@ -9,6 +9,7 @@ from lib.crowds import crowd_at_bind, full_nodes, last_gpu
 from lib.deployment import forged_annotations, manifests, other_schedulers
 from lib.faults import (deleted_while_binding, faulty_bindings, late_list, refused_for_good, replaced_token,
                         slow_binding)
+from lib.gang_restarts import gang_killed_while_binding
 from lib.gangs import gangs
 from lib.live import live_binding, one_leader, refused_by_kubelet
 from lib.live_api import live_api
@@ -178,6 +179,7 @@ SCENARIOS = {
     "forged-annotations": forged_annotations,
     "other-schedulers": other_schedulers,
     "gangs": gangs,
+    "gang-killed-while-binding": gang_killed_while_binding,
     "native-pod-group": native_pod_group,
     "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
     "stopped-leader": stopped_leader,
