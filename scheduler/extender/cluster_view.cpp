@@ -130,6 +130,7 @@ Reply ClusterView::metrics() {
   if (parts_.watches) parts_.metrics.set_watches(parts_.watches());
   if (parts_.woken) parts_.metrics.set_woken(parts_.woken());
   if (parts_.evicted) parts_.metrics.set_evicted(parts_.evicted());
+  if (parts_.plans) parts_.metrics.set_plans_stored(parts_.plans());
   return {200, parts_.service.metrics_text()};
 }
 

@@ -38,6 +38,7 @@ class ClusterView {
     const Clock* clock = nullptr;                                           ///< likewise
     std::function<std::pair<std::uint64_t, std::uint64_t>()> woken = {};    ///< members woken; failures of that
     std::function<std::pair<std::uint64_t, std::uint64_t>()> evicted = {};  ///< members evicted; failures of that
+    std::function<std::pair<std::uint64_t, std::uint64_t>()> plans = {};    ///< plans stored; failures of that
   };
   explicit ClusterView(const Parts& parts);
 

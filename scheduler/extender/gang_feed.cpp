@@ -46,6 +46,7 @@ GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod
   spec.convention = kube::gang_convention_name(gang.convention);
   spec.minimum = gang.minimum;
   spec.waits_for = gang.waits_for;
+  spec.object = gang.object;
   for (const kube::GangRole& role : gang.roles) {
     if (role.minimum > 0) spec.roles.push_back({role.name, role.minimum});
     take_levels(role.topology, spec);
@@ -71,6 +72,7 @@ void GangFeed::join(const GangRef& gang, GangSpec& spec) {
   if (spec.waits_for.empty()) party[gang.identity] = gang.minimum;
   spec.key = spec.convention + ":" + all;
   spec.name = all;
+  spec.object = {};
   spec.minimum = 0;
   spec.roles.clear();
   for (const std::string& name : gang.together) {
@@ -106,6 +108,16 @@ void GangFeed::update(const kube::Pod& pod) {
   if (pod.phase == "Failed" || leaves) return leave(pod.uid);
   const Result<bool> member = see(pod);
   if (member.ok() && *member && pod.phase == "Succeeded") gangs_.succeeded(pod.uid);
+}
+
+std::vector<SlotClaim> GangFeed::claims() const {
+  std::vector<SlotClaim> found;
+  for (const auto& [uid, known] : pods_) {
+    const auto slot = known.pod.annotations.find(std::string(kGangSlotAnnotation));
+    // What waits may have been given any annotation by who made it.
+    if (!known.pod.node_name.empty() && slot != known.pod.annotations.end()) found.push_back({uid, slot->second});
+  }
+  return found;
 }
 
 void GangFeed::gone(std::string_view uid) {

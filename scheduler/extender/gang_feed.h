@@ -29,6 +29,8 @@ class GangFeed {
   Result<bool> see(const kube::Pod& pod);
   /// The pod is like this now, whatever has become of it.
   void update(const kube::Pod& pod);
+  /// What bound members say of their gangs' plans.
+  std::vector<SlotClaim> claims() const;
   /// Before the bookings forget it.
   void gone(std::string_view uid);
   /// A list of the pods is asked for: members that come to be known from now on need not be in it.

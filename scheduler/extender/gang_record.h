@@ -1,14 +1,21 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scheduler/base/ids.h"
 #include "scheduler/base/units.h"
+#include "scheduler/extender/gang_slot.h"
+#include "scheduler/kube/objects/pod.h"
 #include "scheduler/placement/gang.h"
 #include "scheduler/placement/request.h"
 
@@ -31,6 +38,7 @@ struct GangSpec {
   std::string required_level;            ///< as GangRequest has them
   std::string preferred_level;           ///< likewise
   std::optional<std::int32_t> priority;  ///< of the group; none: the one that its members share
+  kube::OwnerReference object;           ///< that says how large it is; without UID: none, or several
   std::string waits_for;                 ///< a reason: its size is not known yet; empty: it is
   std::string invalid;                   ///< why it cannot be placed whatever happens; empty: it can
 
@@ -113,6 +121,45 @@ struct GangRefusal {
   std::uint64_t freed = 0;  ///< how often something had become free
 };
 
+/// A ConfigMap that holds a plan, by namespace and name.
+using PlanMapName = std::pair<std::string, std::string>;
+
+/// A plan that is too large for an annotation, as it is to be stored.
+struct PlanMap {
+  PlanMapName name;
+  std::string gang;    ///< its digest
+  std::string people;  ///< its name, for them
+  std::string text;
+  std::vector<kube::OwnerReference> owners;  ///< when all of them are gone, so is the ConfigMap
+};
+
+/// The places of a gang's members that nobody is bound to, as the Bindings of these members tell them.
+struct KeptPlan {
+  GangSlot common;  ///< of all, but for role and index
+  /// Role and index, by UID; of none when the plan cannot be put into words.
+  std::map<std::string, std::pair<std::string, std::size_t>, std::less<>> slots{};
+  std::shared_ptr<const PlanMap> map{};  ///< null: the annotations have it all
+};
+
+/// What the Binding of a member carries of its gang's plan.
+struct GangSlotNote {
+  std::string annotation;                ///< empty: nothing
+  std::string plan;                      ///< its digest
+  std::shared_ptr<const PlanMap> map{};  ///< to be stored before the Binding is sent; null: there is none
+};
+
+/// What the annotation of a bound member says; not believed yet.
+struct SlotClaim {
+  std::string uid;
+  std::string text;
+};
+
+/// A pod whose claim is not believed.
+struct RefusedSlot {
+  std::string pod;  ///< NAMESPACE/NAME
+  std::string why;  ///< one line
+};
+
 struct GangRecord {
   GangSpec spec;
   std::uint64_t order = 0;                                                 ///< of arrival
@@ -128,6 +175,9 @@ struct GangRecord {
   std::optional<Nanoseconds> kicked{};  ///< when members were last woken to try again
   bool left_unused = false;             ///< its places ran out, and no member came since
   std::uint64_t kicked_for = 0;         ///< how often something had become free by then
+  std::optional<KeptPlan> plan{};       ///< nothing: not made since places were last taken
+  std::uint64_t revision = 0;           ///< of the last plan
+  std::set<PlanMapName> maps{};         ///< that hold plans of it
 };
 
 /// What a member's question comes to.
@@ -151,12 +201,24 @@ struct GangKick {
   std::string state;  ///< the value of the annotation
 };
 
+/// Why what a bound member says of its gang's plan is not believed.
+enum class SlotFault {
+  kMalformed,     ///< it is not what we write
+  kInconsistent,  ///< it is of another gang, pod or node, or its plan is another one than it names
+  kLost,          ///< the ConfigMap of the plan is not there, or could not be read
+};
+inline constexpr std::size_t kSlotFaultCount = 3;
+std::string_view slot_fault_name(SlotFault fault);
+
 struct GangFigures {
   std::uint64_t plans = 0;        ///< gangs, or what they lacked, that got their places
   std::uint64_t expired = 0;      ///< times that places were given back because they were not used
   std::uint64_t yielded = 0;      ///< likewise for a gang of higher priority
   std::uint64_t refusals = 0;     ///< searches that found no place
   std::uint64_t preemptions = 0;  ///< times that it was decided who goes for a gang
+  std::uint64_t restored = 0;     ///< places that a former extender had reserved, taken again
+  std::uint64_t not_kept = 0;     ///< plans that could not be put into words: too large, for instance
+  std::array<std::uint64_t, kSlotFaultCount> slots_refused{};  ///< by SlotFault
 };
 
 }  // namespace mortise::extender

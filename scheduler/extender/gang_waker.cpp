@@ -19,11 +19,15 @@ constexpr Nanoseconds kJitter = 4'000'000;
 void GangWaker::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::optional<GangKick> kick;
+    std::optional<PlanMapName> discarded;
     if (!why_not_ || why_not_().empty()) {
       const std::lock_guard lock(mutex_);
       gangs_.tick();
       kick = gangs_.next_kick();
+      discarded = gangs_.next_discarded();
     }
+    if (discarded) (void)plans_.remove(*discarded);  // what stays goes with its owner
+    if (!kick && discarded) continue;
     if (!kick) {
       waiter_.wait(kLookEvery, stop);
       continue;

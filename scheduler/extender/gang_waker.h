@@ -11,6 +11,7 @@
 #include "scheduler/base/clock.h"
 #include "scheduler/base/rng.h"
 #include "scheduler/extender/gangs.h"
+#include "scheduler/extender/plan_store.h"
 #include "scheduler/kube/client/api_client.h"
 #include "scheduler/kube/client/waiter.h"
 
@@ -20,17 +21,19 @@ namespace mortise::extender {
 /// pod that it could not place when the pod changes, and learns of nothing else that happens to a gang.
 inline constexpr std::string_view kGangStateAnnotation = "mortise.dev/gang-state";
 
-/// Wakes members of gangs: a patch of one annotation each, no more than kPerSecond of them in any second.
+/// Wakes members of gangs: a patch of one annotation each, no more than kPerSecond of them in any second. Takes away
+/// the ConfigMaps of plans that are of no use any more.
 class GangWaker {
  public:
   static constexpr std::size_t kPerSecond = 50;
 
   /// `mutex` guards the gangs; `why_not` tells why this replica must not write. All must outlive it.
-  GangWaker(Gangs& gangs, std::mutex& mutex, kube::ApiClient& client, const Clock& clock, kube::Waiter& waiter,
-            std::function<std::string()> why_not, std::uint64_t seed)
+  GangWaker(Gangs& gangs, std::mutex& mutex, kube::ApiClient& client, PlanWriter& plans, const Clock& clock,
+            kube::Waiter& waiter, std::function<std::string()> why_not, std::uint64_t seed)
       : gangs_(gangs),
         mutex_(mutex),
         client_(client),
+        plans_(plans),
         clock_(clock),
         waiter_(waiter),
         why_not_(std::move(why_not)),
@@ -49,6 +52,7 @@ class GangWaker {
   Gangs& gangs_;
   std::mutex& mutex_;
   kube::ApiClient& client_;
+  PlanWriter& plans_;
   const Clock& clock_;
   kube::Waiter& waiter_;
   std::function<std::string()> why_not_;

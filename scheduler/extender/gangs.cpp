@@ -29,6 +29,11 @@ std::string_view gang_phase_name(GangPhase phase) {
   return kNames[static_cast<std::size_t>(phase)];
 }
 
+std::string_view slot_fault_name(SlotFault fault) {
+  constexpr std::array<std::string_view, kSlotFaultCount> kNames = {"malformed", "inconsistent", "lost"};
+  return kNames[static_cast<std::size_t>(fault)];
+}
+
 GangRecord* Gangs::find_gang(std::string_view uid) {
   const auto key = gang_of_.find(uid);
   return key == gang_of_.end() ? nullptr : &gangs_.find(key->second)->second;
@@ -189,6 +194,7 @@ void Gangs::settle(GangRecord& gang) {
   if (gang.members.empty()) {
     if (gang.preemption) end_preemption(gang);
     if (kept_ && kept_->gang == gang.spec.key) kept_.reset();
+    discard_maps(gang);
     gangs_.erase(gangs_.find(gang.spec.key));
     return;
   }

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,8 +14,10 @@
 #include <vector>
 
 #include "scheduler/base/clock.h"
+#include "scheduler/base/result.h"
 #include "scheduler/extender/bookings.h"
 #include "scheduler/extender/gang_record.h"
+#include "scheduler/extender/gang_slot.h"
 #include "scheduler/placement/domains.h"
 #include "scheduler/placement/gang_planner.h"
 
@@ -84,6 +87,24 @@ class Gangs {
   std::optional<NodeId> place_of(std::string_view uid) const;
   /// Why the member must not be bound to the node now; empty: it may be, and will.
   std::string start_bind(std::string_view uid, std::string_view node);
+  /// From now on Bindings carry the plan of their gang, for restore().
+  void keep_plans() { keeps_plans_ = true; }
+  /// What the member's Binding is to say of its gang's plan. After start_bind, while its place is still reserved.
+  GangSlotNote slot_of(std::string_view uid);
+  /// The member is bound by a Binding that told of this plan: earlier ones are of no use any more.
+  void bound_with(std::string_view uid, const std::string& plan);
+  /// The next ConfigMap that holds a plan of no use; empty: there is none.
+  std::optional<PlanMapName> next_discarded();
+
+  /// The ConfigMaps that restore() needs to know.
+  std::set<PlanMapName> maps_claimed(const std::vector<SlotClaim>& claims) const;
+  /// What they hold, or why that is not known.
+  using PlanTexts = std::map<PlanMapName, Result<std::string>>;
+  /// At the start, when all that is bound is known: members that wait get the places back that their gang's plan has
+  /// for them, where these are free. Bound members are believed what they say if it agrees with the plan that they name
+  /// and with where they are; returns who is not.
+  std::vector<RefusedSlot> restore(const std::vector<SlotClaim>& claims, const PlanTexts& maps);
+
   /// The node is kept for a gang that this pod must not get in the way of.
   bool kept_from(NodeId node, std::string_view uid, std::int32_t priority) const;
 
@@ -219,6 +240,25 @@ class Gangs {
   void kick_scouts(GangRecord& gang, const Batch& batch, const Entry* asker = nullptr);
   void wake_blocked();
 
+  // gangs_slots.cpp
+  KeptPlan make_plan(GangRecord& gang, const std::string& ns);
+  void discard_maps(GangRecord& gang, const PlanMapName* except = nullptr);
+
+  // gangs_restore.cpp
+  struct Believed;
+  struct RestoreDomain {
+    std::optional<std::uint64_t> only;  // where bound members are; nothing: anywhere
+    int level;
+  };
+  std::map<std::string, std::vector<const SlotClaim*>> by_gang(const std::vector<SlotClaim>& claims) const;
+  Believed believe(GangRecord& gang, const std::vector<const SlotClaim*>& claims, const PlanTexts& maps,
+                   std::vector<RefusedSlot>& refused);
+  std::optional<RestoreDomain> domain_to_restore(const GangRecord& gang) const;
+  std::uint64_t domain_at(NodeId node, int level) const;
+  bool restore_place(GangRecord& gang, const Entry& member, const StoredSlot& slot, const RestoreDomain& domain);
+  void restore_gang(GangRecord& gang, const Believed& believed);
+  void note_vacated(GangRecord& gang, const Believed& believed);
+
   Bookings& bookings_;
   placement::ClusterState& cluster_;
   placement::Domains& domains_;
@@ -237,6 +277,8 @@ class Gangs {
   std::uint64_t freed_ = 0;
   bool waking_ = false;         // blocked gangs may have to be woken
   bool nodes_changed_ = false;  // those that never fit, too
+  bool keeps_plans_ = false;
+  std::deque<PlanMapName> discarded_;
   GangFigures figures_;
 };
 

@@ -241,6 +241,7 @@ bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, con
     taken.push_back(entry);
   }
   gang.expires = expires;
+  gang.plan.reset();
   gang.refusal.reset();
   gang.blocked_since.reset();
   if (gang.preemption) end_preemption(gang);

@@ -28,7 +28,9 @@ bool Gangs::ranks_before(const GangRecord& a, const GangRecord& b) const {
 void Gangs::kick(const Entry& member, const std::string& state) {
   const auto& [uid, record] = member;
   if (kicks_.size() >= kMaxKicks || !kicked_uids_.insert(uid).second) return;
-  kicks_.push_back({record.pod.request.ns, record.pod.request.name, uid, state});
+  // Different from what a former extender wrote, so that the pod does change.
+  const std::string moment = std::to_string(clock_.since_1970() / kSecond);
+  kicks_.push_back({record.pod.request.ns, record.pod.request.name, uid, state + "." + moment});
 }
 
 std::optional<GangKick> Gangs::next_kick() {

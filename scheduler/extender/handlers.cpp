@@ -401,6 +401,7 @@ Handlers::BindStart Handlers::start_bind(const BindingArgs& args) {
     start.devices = cluster_.allocation(*held->allocation)->devices;
     start.decided = held->decided;
   }
+  if (gangs_ != nullptr) start.slot = gangs_->slot_of(args.pod_uid);
   start.holds_place = bookings_.start_binding(args.pod_uid);
   if (memory != nullptr) trials_.settle(memory->group, args.pod_uid);
   return start;
@@ -419,6 +420,7 @@ void Handlers::finish_bind(const BindStart& start, const std::string& node, Bind
     return;
   }
   asked_pods_.erase(pod.uid);
+  if (gangs_ != nullptr) gangs_->bound_with(pod.uid, start.slot.plan);
   // News of the pod may come before the answer to its Binding: bound, and deleted again.
   const bool would_be_known = start.holds_place || (waiting_ && waiting_(pod.uid) == nullptr);
   if (would_be_known && bookings_.find(pod.uid) == nullptr) return;

@@ -13,6 +13,7 @@
 #include "scheduler/extender/asked_pods.h"
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/bookings.h"
+#include "scheduler/extender/gang_record.h"
 #include "scheduler/extender/group_trials.h"
 #include "scheduler/extender/question.h"
 #include "scheduler/extender/wire.h"
@@ -106,6 +107,7 @@ class Handlers {
     placement::PodRequest request;
     placement::DeviceSet devices;
     kube::DecisionStamp decided;
+    GangSlotNote slot;  ///< of a member of a gang
   };
   BindStart start_bind(const BindingArgs& args);
   /// Bound: the place is the pod's. Not bound: it is given back. Unknown: it is kept for a while, until the pod is seen

@@ -62,6 +62,8 @@ Result<std::unique_ptr<Live>> Live::prepare(const LiveOptions& options, placemen
   live->binder_.emplace(
       *live->client_, live->waiter_, live->stop_.get_token(), [live = live.get()] { return live->why_not_leader(); },
       std::move(time_left));
+  live->plan_store_.emplace(*live->client_, live->waiter_, live->stop_.get_token());
+  live->plan_writer_.emplace(*live->plan_store_);
   return live;
 }
 
@@ -84,6 +86,10 @@ void Live::start(std::mutex& mutex) {
       leadership_->resign(std::chrono::system_clock::now());
     });
   }
+  if (gangs_ != nullptr) {
+    const auto too_early = [this] { return waiting_for() + why_not_leading(); };
+    recovery_.emplace(*gangs_, *gang_feed_, mutex, *plan_store_, clock_, too_early);
+  }
   cluster_.emplace(*client_, feed_, mutex, clock_, waiter_, options_.seed, gang_feed_);
   const auto why_not = [this] { return waiting_for() + why_not_leader(); };
   if (evictions_ != nullptr) {
@@ -91,10 +97,26 @@ void Live::start(std::mutex& mutex) {
     evicts_ = std::jthread([this](const std::stop_token& stop) { evictor_->run(stop); });
   }
   if (gangs_ != nullptr) {
-    waker_.emplace(*gangs_, mutex, *client_, clock_, waiter_, why_not, options_.seed);
+    waker_.emplace(*gangs_, mutex, *client_, *plan_writer_, clock_, waiter_, why_not, options_.seed);
+    recovers_ = std::jthread([this](const std::stop_token& stop) { recover(stop); });
     wakes_ = std::jthread([this](const std::stop_token& stop) { waker_->run(stop); });
   }
   if (dcgm_) polls_ = std::jthread([this](const std::stop_token& stop) { poll_dcgm(stop); });
+}
+
+std::string Live::why_not_leader() const {
+  std::string why = why_not_leading();
+  if (why.empty() && !places_restored_) why = "the places of gangs are not restored yet";
+  return why;
+}
+
+void Live::recover(const std::stop_token& stop) {
+  constexpr Nanoseconds kLookEvery = 20'000'000;
+  while (!stop.stop_requested()) {
+    recovery_->step();
+    places_restored_ = recovery_->done();
+    waiter_.wait(kLookEvery, stop);
+  }
 }
 
 void Live::poll_dcgm(const std::stop_token& stop) {
@@ -116,7 +138,11 @@ std::string Live::waiting_for() const {
 }
 
 std::vector<std::string> Live::new_notes() {
+  const std::vector<RefusedSlot> refused = recovery_ ? recovery_->take_refused() : std::vector<RefusedSlot>();
   const std::lock_guard lock(*mutex_);
+  for (const RefusedSlot& slot : refused) {
+    feed_.note("bound pods whose slot in their gang is not believed: " + slot.why, slot.pod);
+  }
   return feed_.take_news();
 }
 
@@ -147,6 +173,8 @@ void Live::stop() {
   polls_.request_stop();
   wakes_.request_stop();
   evicts_.request_stop();
+  recovers_.request_stop();
+  if (recovers_.joinable()) recovers_.join();
   if (wakes_.joinable()) wakes_.join();
   if (evicts_.joinable()) evicts_.join();
   if (elects_.joinable()) elects_.join();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,11 +16,13 @@
 #include "scheduler/extender/binder.h"
 #include "scheduler/extender/dcgm_poll.h"
 #include "scheduler/extender/evictor.h"
+#include "scheduler/extender/gang_recovery.h"
 #include "scheduler/extender/gang_waker.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/leadership.h"
 #include "scheduler/extender/live_cluster.h"
 #include "scheduler/extender/metrics.h"
+#include "scheduler/extender/plan_store.h"
 #include "scheduler/extender/state_feed.h"
 #include "scheduler/kube/client/api_client.h"
 #include "scheduler/kube/client/waiter.h"
@@ -49,11 +52,14 @@ class Live {
   ~Live();
 
   Binder& binder() { return *binder_; }
+  PlanWriter& plans() { return *plan_writer_; }
   Handlers::Waiting waiting();
   Handlers::Stamp stamp();
 
   /// Keeps these like the API server's objects, and wakes members. Before start(); all must outlive stop().
   void feed_gangs(Gangs& gangs, GangFeed& feed, placement::Domains& domains) {
+    gangs.keep_plans();
+    places_restored_ = false;
     gangs_ = &gangs;
     gang_feed_ = &feed;
     feed_.feed_gangs(gangs, feed, domains);
@@ -85,8 +91,12 @@ class Live {
   }
   /// What became of evictions since the last call.
   std::vector<Evictor::News> new_evictions() { return evictor_ ? evictor_->take_news() : std::vector<Evictor::News>(); }
-  /// Why another replica answers, or may; empty: this one does. Any thread may ask.
-  std::string why_not_leader() const { return leadership_ ? leadership_->why_not() : std::string(); }
+  /// Plans of gangs that were stored, and how often that failed.
+  std::pair<std::uint64_t, std::uint64_t> plans_stored() const {
+    return {plan_writer_->written(), plan_writer_->failed()};
+  }
+  /// Why another replica answers, or may, or why this one does not yet; empty: it does. Any thread may ask.
+  std::string why_not_leader() const;
 
   /// kube-scheduler has asked this replica a verb. Any thread may call it.
   void asked() {
@@ -104,6 +114,8 @@ class Live {
   }
 
   Live(const LiveOptions& options, placement::ClusterState& cluster, Bookings& bookings, const Clock& clock);
+  std::string why_not_leading() const { return leadership_ ? leadership_->why_not() : std::string(); }
+  void recover(const std::stop_token& stop);
   void poll_dcgm(const std::stop_token& stop);
 
   const LiveOptions options_;
@@ -117,12 +129,17 @@ class Live {
   std::optional<Leadership> leadership_;
   std::jthread elects_;
   std::optional<ApiBinder> binder_;
+  std::optional<ApiPlanStore> plan_store_;
+  std::optional<PlanWriter> plan_writer_;
   std::mutex* mutex_ = nullptr;
   std::map<std::string, std::uint64_t> troubles_told_;  // by what is watched
   std::uint64_t decisions_ = 0;                         // guarded by *mutex_
   std::optional<LiveCluster> cluster_;
   Gangs* gangs_ = nullptr;
   GangFeed* gang_feed_ = nullptr;
+  std::optional<GangRecovery> recovery_;
+  std::atomic<bool> places_restored_ = true;  // of gangs
+  std::jthread recovers_;
   std::optional<GangWaker> waker_;
   std::jthread wakes_;
   Evictions* evictions_ = nullptr;

@@ -210,6 +210,7 @@ ClusterView::Parts view_of(Service& service, LoadedCluster& cluster, Handlers& h
   parts.watches = [live] { return live->watch_figures(); };
   parts.woken = [live] { return live->members_woken(); };
   parts.evicted = [live] { return live->pods_evicted(); };
+  parts.plans = [live] { return live->plans_stored(); };
   return parts;
 }
 
@@ -244,6 +245,8 @@ int serve(const Options& options) {
   place_gangs(gangs, gang_feed, evictions, *cluster, handlers, live.get());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
                   &log);
+
+  if (live) service.store_plans(live->plans());
 
   Readiness readiness;
   expect(live.get(), readiness);

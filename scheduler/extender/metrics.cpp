@@ -39,6 +39,11 @@ struct Metrics::Impl {
   prometheus::Counter* gang_refusals = nullptr;
   prometheus::Counter* gang_expired = nullptr;
   prometheus::Counter* gang_yielded = nullptr;
+  prometheus::Counter* gang_restored = nullptr;
+  prometheus::Counter* gang_not_kept = nullptr;
+  std::array<prometheus::Counter*, kSlotFaultCount> slots_refused{};
+  prometheus::Counter* plans_stored = nullptr;
+  prometheus::Counter* plans_not_stored = nullptr;
   prometheus::Counter* woken = nullptr;
   prometheus::Counter* wakes_failed = nullptr;
   prometheus::Counter* preemptions = nullptr;
@@ -196,6 +201,17 @@ void Metrics::Impl::add_gangs() {
   auto& back = counter("mortise_gang_places_given_back_total", "Times that a gang gave back places it had, by cause.");
   gang_expired = &back.Add({{"cause", "expired"}});
   gang_yielded = &back.Add({{"cause", "priority"}});
+  gang_restored = &counter("mortise_gang_places_restored_total",
+                           "Places of gangs' members that were reserved before the start, taken again.")
+                       .Add({});
+  auto& plans = counter("mortise_gang_plans_stored_total", "Plans of gangs written to a ConfigMap, by outcome.");
+  plans_stored = &plans.Add({{"outcome", "ok"}});
+  plans_not_stored = &plans.Add({{"outcome", "error"}});
+  gang_not_kept = &plans.Add({{"outcome", "too_large"}});
+  auto& slots = counter("mortise_gang_slots_refused_total", "Bound pods whose slot in their gang is not believed.");
+  for (std::size_t i = 0; i < slots_refused.size(); ++i) {
+    slots_refused[i] = &slots.Add({{"reason", std::string(slot_fault_name(static_cast<SlotFault>(i)))}});
+  }
   auto& wakes = counter("mortise_gang_members_woken_total", "Annotations written to have kube-scheduler ask again.");
   woken = &wakes.Add({{"outcome", "ok"}});
   wakes_failed = &wakes.Add({{"outcome", "error"}});
@@ -267,6 +283,11 @@ void Metrics::set_evicted(const std::pair<std::uint64_t, std::uint64_t>& evicted
   raise(*impl_->evictions_failed, evicted.second);
 }
 
+void Metrics::set_plans_stored(const std::pair<std::uint64_t, std::uint64_t>& stored) {
+  raise(*impl_->plans_stored, stored.first);
+  raise(*impl_->plans_not_stored, stored.second);
+}
+
 void Metrics::set_cluster(const placement::ClusterTotals& totals, double fragmentation, std::size_t reservations) {
   const auto in_gpus = [](double milli) { return milli / static_cast<double>(kWholeGpu); };
   impl_->nodes->Set(static_cast<double>(totals.nodes));
@@ -293,6 +314,11 @@ void Metrics::set_figures(const ClusterFigures& figures) {
   raise(*impl_->gang_expired, figures.gang_life.expired);
   raise(*impl_->gang_yielded, figures.gang_life.yielded);
   raise(*impl_->preemptions, figures.gang_life.preemptions);
+  raise(*impl_->gang_restored, figures.gang_life.restored);
+  raise(*impl_->gang_not_kept, figures.gang_life.not_kept);
+  for (std::size_t i = 0; i < kSlotFaultCount; ++i) {
+    raise(*impl_->slots_refused[i], figures.gang_life.slots_refused[i]);
+  }
   impl_->free_nodes->Set(static_cast<double>(figures.headroom.free_nodes));
   for (std::size_t i = 0; i < impl_->headroom.size(); ++i) {
     impl_->headroom[i]->Set(static_cast<double>(figures.headroom.pods[i]));

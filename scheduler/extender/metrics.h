@@ -52,6 +52,8 @@ class Metrics {
   void set_woken(const std::pair<std::uint64_t, std::uint64_t>& woken);
   /// Pods that were evicted because the rest of their gang was, and attempts that failed.
   void set_evicted(const std::pair<std::uint64_t, std::uint64_t>& evicted);
+  /// Plans of gangs that were written to a ConfigMap, and failures of that.
+  void set_plans_stored(const std::pair<std::uint64_t, std::uint64_t>& stored);
   /// The text exposition format, version 0.0.4.
   std::string text() const;
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "scheduler/extender/gang_slot.h"
 #include "scheduler/extender/wire.h"
 #include "scheduler/kube/objects/assigned_devices.h"
 
@@ -76,6 +77,26 @@ Reply Service::bind(std::string body) {
   return finish(Verb::kBind, start, error.empty(), error_reply(Verb::kBind, error));
 }
 
+/// The plan of a gang is stored before anybody is bound by it: whoever starts after us must find it.
+BindResult Service::send_binding(const BindingArgs& args, const Handlers::BindStart& start) {
+  if (plans_ != nullptr && start.slot.map != nullptr) {
+    const kube::Done stored = plans_->ensure(*start.slot.map);
+    if (!stored.done()) {
+      const bool refused = stored.outcome == kube::Outcome::kRefused;
+      return {refused ? BindResult::State::kNotBound : BindResult::State::kUnknown,
+              "the plan of its gang could not be stored: " + stored.detail};
+    }
+  }
+  kube::Binding binding{args.pod_namespace, args.pod_name, args.pod_uid, args.node, {}};
+  if (start.decided.order > 0) binding.annotations.emplace(kube::kDecisionAnnotation, start.decided.text());
+  if (!start.devices.empty()) {
+    binding.annotations.emplace(kube::kAssignedDevicesAnnotation,
+                                kube::assigned_devices_text(split_devices(start.request, start.devices)));
+  }
+  if (!start.slot.annotation.empty()) binding.annotations.emplace(kGangSlotAnnotation, start.slot.annotation);
+  return binder_->bind(binding);
+}
+
 /// The Binding is sent without the mutex: many may be on their way.
 std::string Service::bind_and_tell(const BindingArgs& args, Handlers::BindStart& start) {
   {
@@ -84,15 +105,7 @@ std::string Service::bind_and_tell(const BindingArgs& args, Handlers::BindStart&
   }
   if (!start.error.empty() || start.done) return start.error;
   BindResult result{BindResult::State::kBound, ""};
-  if (binder_ != nullptr) {
-    kube::Binding binding{args.pod_namespace, args.pod_name, args.pod_uid, args.node, {}};
-    if (start.decided.order > 0) binding.annotations.emplace(kube::kDecisionAnnotation, start.decided.text());
-    if (!start.devices.empty()) {
-      binding.annotations.emplace(kube::kAssignedDevicesAnnotation,
-                                  kube::assigned_devices_text(split_devices(start.request, start.devices)));
-    }
-    result = binder_->bind(binding);
-  }
+  if (binder_ != nullptr) result = send_binding(args, start);
   const std::lock_guard lock(mutex_);
   handlers_.finish_bind(start, args.node, result.state);
   return result.error;

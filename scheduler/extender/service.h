@@ -8,6 +8,7 @@
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/log.h"
 #include "scheduler/extender/metrics.h"
+#include "scheduler/extender/plan_store.h"
 #include "scheduler/placement/fragmentation.h"
 
 namespace mortise::extender {
@@ -33,6 +34,9 @@ class Service {
         binder_(binder),
         log_(log) {}
 
+  /// Bindings of members of gangs are sent when the plan of their gang is stored. It must outlive the service.
+  void store_plans(PlanWriter& plans) { plans_ = &plans; }
+
   /// Guards the handlers and all below them; for others who change the cluster.
   std::mutex& mutex() { return mutex_; }
 
@@ -47,6 +51,7 @@ class Service {
   std::string metrics_text();
 
  private:
+  BindResult send_binding(const BindingArgs& args, const Handlers::BindStart& start);
   std::string bind_and_tell(const BindingArgs& args, Handlers::BindStart& start);
   void log_filter(const PodQuestion& question, const FilterAnswer& answer, Nanoseconds took);
   void log_bind(const BindingArgs& args, const Handlers::BindStart& start, const std::string& error, Nanoseconds took);
@@ -59,6 +64,7 @@ class Service {
   Metrics& metrics_;
   const Clock& clock_;
   Binder* binder_;
+  PlanWriter* plans_ = nullptr;
   Log* log_;
   std::mutex mutex_;
 };

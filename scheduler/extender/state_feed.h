@@ -88,6 +88,9 @@ class StateFeed {
   const std::string& nodes_version() const { return nodes_version_; }
   const std::string& pods_version() const { return pods_version_; }
 
+  /// Something about a pod that is not as it should be.
+  void note(std::string_view what, std::string_view pod) { notes_.add_one_of(what, pod); }
+
   /// A pod that waits for a node, as last seen; null: none such.
   const WaitingPod* waiting(std::string_view uid) const;
 

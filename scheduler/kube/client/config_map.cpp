@@ -77,4 +77,8 @@ Answer<ConfigMap> update_config_map(ApiClient& client, const ConfigMap& map, con
       client.put(resource_path("/api/v1", map.ns, "configmaps", map.name), to_text(encode(map)), call), decode);
 }
 
+Done delete_config_map(ApiClient& client, const std::string& ns, const std::string& name, const CallOptions& call) {
+  return done_of(client.remove(resource_path("/api/v1", ns, "configmaps", name), {}, call));
+}
+
 }  // namespace mortise::kube

@@ -29,5 +29,7 @@ Answer<ConfigMap> create_config_map(ApiClient& client, const ConfigMap& map, con
 /// Writes over the state with the map's resource version, which must be set. kConflict: there is a later state, or it
 /// was deleted and made anew.
 Answer<ConfigMap> update_config_map(ApiClient& client, const ConfigMap& map, const CallOptions& call = {});
+/// kNotFound: there is none.
+Done delete_config_map(ApiClient& client, const std::string& ns, const std::string& name, const CallOptions& call = {});
 
 }  // namespace mortise::kube

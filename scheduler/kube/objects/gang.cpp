@@ -102,6 +102,7 @@ Status take_group(const Pod& pod, const GroupObjects& objects, GroupKind kind, c
     return ok_status();
   }
   if (!group->invalid.empty()) return Error{"its " + what + ": " + group->invalid};
+  gang.object = {group->api_version, std::string(group_kind_name(kind)), group->name, group->uid};
   gang.minimum = group->minimum;
   gang.total = group->total;
   gang.roles = group->roles;

@@ -49,6 +49,7 @@ struct GangRef {
   std::string priority_class;         ///< of the group; empty: its members' priority counts
   std::optional<std::int32_t> priority;
   std::vector<std::string> together;  ///< "NAMESPACE/NAME" of gangs that start together, itself included
+  OwnerReference object;              ///< the group object, in the pod's namespace; without UID: there is none
   std::string waits_for;              ///< a reason: the size is not known before this object exists
 
   /// Unlike `identity` also different from gangs of other conventions.

@@ -90,6 +90,7 @@ Result<GroupObject> decode_group_object(const nlohmann::json& document) {
   const std::string api_version = root.member("apiVersion").text();
   const std::string kind = root.member("kind").text();
   GroupObject object;
+  object.api_version = api_version;
   object.ns = root.member("metadata").member("namespace").text();
   object.name = root.member("metadata").member("name").text();
   object.uid = root.member("metadata").member("uid").text();

@@ -60,6 +60,7 @@ enum class GroupKind {
 /// What we use of an object that gives a gang its size, whatever its kind.
 struct GroupObject {
   GroupKind kind = GroupKind::kPodGroup;
+  std::string api_version;
   std::string ns;  ///< empty for kinds without a namespace
   std::string name;
   std::string uid;

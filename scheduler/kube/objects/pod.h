@@ -28,6 +28,8 @@ struct OwnerReference {
   std::string name;
   std::string uid;
   bool controller = false;
+
+  friend bool operator==(const OwnerReference&, const OwnerReference&) = default;
 };
 
 /// The PodScheduled condition.

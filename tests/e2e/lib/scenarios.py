@@ -11,6 +11,7 @@ from lib.faults import (deleted_while_binding, faulty_bindings, late_list, refus
                         slow_binding)
 from lib.gang_preemption import gang_preemption
 from lib.gang_racks import gang_required_rack
+from lib.gang_restarts import gang_killed_while_binding
 from lib.gang_shapes import gang_leaderworkerset, gang_pinned, gang_pytorchjob, gang_volcano
 from lib.gangs import gangs
 from lib.live import live_binding, one_leader, refused_by_kubelet
@@ -187,6 +188,7 @@ SCENARIOS = {
     "gang-pinned": gang_pinned,
     "gang-required-rack": gang_required_rack,
     "gang-preemption": gang_preemption,
+    "gang-killed-while-binding": gang_killed_while_binding,
     "native-pod-group": native_pod_group,
     "sidecars-follow-their-scheduler": sidecars_follow_their_scheduler,
     "stopped-leader": stopped_leader,

@@ -165,6 +165,10 @@ class Stage:
         """kill -9, and a new one on the same ports. kube-scheduler's calls fail meanwhile."""
         self.extender.popen.kill()
         self.extender.popen.wait()
+        self.start_extender_again()
+
+    def start_extender_again(self):
+        """A new one on the same ports, after the last one has ended."""
         self._spawn_extender()
 
     def kill_scheduler(self):

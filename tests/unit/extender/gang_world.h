@@ -1,3 +1,4 @@
+// The world of the property test of gangs: who is there, as the API server has it, and an extender that may start anew.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,18 +18,23 @@
 
 namespace mortise::extender {
 
-using placement::Domains;
-using placement::PodRequest;
-inline constexpr int kNodes = 6;
-inline constexpr int kGpus = 8;
-
-/// A pod as the world knows it.
 struct Pod {
-  PodRequest request;
+  placement::PodRequest request;
   std::string gang;
   std::string role;
   std::string node;      // where it is bound
   std::string answered;  // where it was told to go, and is not bound yet
+  std::string slot;      // the annotation of its Binding
+};
+
+/// Where the members of a plan were, by UID, when the first of them was about to be bound.
+struct Noted {
+  struct Place {
+    std::string node;
+    placement::DeviceSet devices;
+  };
+  int number = 0;  // of plans of its gang
+  std::map<std::string, Place> places;
 };
 
 /// What the world knows of a gang: made when it is created, never taken from the code under test.
@@ -41,108 +47,33 @@ struct Group {
   std::optional<Nanoseconds> held_since;  // places that nobody is bound to
 };
 
-class World {
+class GangWorld {
  public:
-  explicit World(std::uint64_t seed) : rng_(seed) {
+  int places_kept = 0;  ///< members that had their places of the plan again after a start
+
+ protected:
+  static constexpr int kNodes = 6;
+  static constexpr int kGpus = 8;
+
+  explicit GangWorld(std::uint64_t seed) : rng_(seed) {
     for (int n = 0; n < kNodes; ++n) nodes_.insert("n" + std::to_string(n));
     start();
   }
 
-  void step() {
-    const std::uint64_t draw = rng_.below(25);
-    if (draw < 2) return create();
-    if (draw < 5) return join_of(any_group());
-    if (draw < 9) return ask(any_pod(), rng_.below(8) == 0);
-    if (draw < 13) return bind(any_answered());
-    if (draw < 14) return remove(any_pod(), rng_.below(2) == 0);
-    if (draw < 15) return succeed(any_bound());
-    if (draw < 16) clock_.advance(static_cast<Nanoseconds>(rng_.below(20)) * kSecond);
-    if (draw == 16) return rng_.below(4) == 0 ? restart() : single();
-    if (draw == 17) return change_group();
-    if (draw > 20) return preempt(any_pod());
-    if (draw == 18) return rng_.below(4) == 0 ? flap_node() : remove_group();
-    if (draw == 19 && rng_.below(6) == 0) return quiesce();
-    tick();
-  }
-
-  int preempted() const { return preempted_; }
-  /// The device of no node is held twice, and nothing is held for longer than it may.
-  void check() {
-    std::map<std::string, std::set<int>> held;
-    for (const auto& [uid, pod] : pods_) {
-      const Booking* booking = bookings_->find(uid);
-      if (booking == nullptr || !booking->allocation) continue;
-      cluster_->allocation(*booking->allocation)->devices.for_each([&, &uid = uid](int device) {
-        ASSERT_TRUE(held[booking->node].insert(device).second) << uid << " shares " << booking->node << "/" << device;
-      });
-    }
-    for (auto& [key, group] : groups_) {
-      const bool holds = std::any_of(pods_.begin(), pods_.end(), [&, &key = key](const auto& entry) {
-        return entry.second.gang == key && gangs_->place_of(entry.first).has_value();
-      });
-      if (!holds) group.held_since.reset();
-      if (holds && !group.held_since) group.held_since = clock_.now();
-    }
-  }
-
- private:
-  static constexpr Nanoseconds kHold = 60 * kSecond;  // GangTimes::reserve_for
-
   void start() {
     cluster_ = std::make_unique<placement::ClusterState>();
     bookings_ = std::make_unique<Bookings>(*cluster_);
-    domains_ = std::make_unique<Domains>(*cluster_, std::vector<placement::TopologyLevel>{{"rack", "rack"}});
+    domains_ = std::make_unique<placement::Domains>(*cluster_, std::vector<placement::TopologyLevel>{{"rack", "rack"}});
     policy_ = *placement::make_policy("best-fit", placement::TypicalPods());
     for (const std::string& node : nodes_) tell_node(node);
     gangs_ = std::make_unique<Gangs>(*bookings_, *cluster_, *domains_, *policy_, 1, clock_);
+    gangs_->keep_plans();
   }
 
   static std::string rack(const std::string& node) { return node < "n3" ? "r1" : "r2"; }
   void tell_node(const std::string& name) {
     const NodeId id = *cluster_->add_node({name, 64'000, 512'000 * kMiB, 110, kGpus, "A100"}, hash_text(name));
     domains_->set_node(id, std::vector<placement::Label>{{"rack", rack(name)}});
-  }
-
-  std::string any(const std::vector<std::string>& of) { return of.empty() ? "" : of[rng_.below(of.size())]; }
-  template <class P>
-  std::string any_pod_that(P&& wanted) {
-    std::vector<std::string> found;
-    for (const auto& [uid, pod] : pods_) {
-      if (wanted(pod)) found.push_back(uid);
-    }
-    return any(found);
-  }
-  std::string any_pod() {
-    return any_pod_that([](const Pod& pod) { return !pod.gang.empty(); });
-  }
-  std::string any_answered() {
-    return any_pod_that([](const Pod& pod) { return !pod.answered.empty(); });
-  }
-  std::string any_bound() {
-    return any_pod_that([](const Pod& pod) { return !pod.node.empty(); });
-  }
-  std::string any_group() {
-    std::vector<std::string> keys;
-    for (const auto& [key, group] : groups_) keys.push_back(key);
-    return any(keys);
-  }
-
-  void create() {
-    if (groups_.size() >= 8) return;
-    const std::string key = "g" + std::to_string(++serial_);
-    Group group;
-    group.spec.key = group.spec.name = key;
-    group.spec.minimum = 1 + static_cast<std::int32_t>(rng_.below(6));
-    group.spec.priority = static_cast<std::int32_t>(rng_.below(3));
-    if (rng_.below(2) == 0) group.spec.required_level = "rack";
-    if (rng_.below(4) == 0) group.spec.roles = {{"lead", 1}};
-    group.gpus = 1 << rng_.below(4);
-    group.members_left = group.spec.minimum + static_cast<std::int32_t>(rng_.below(3));
-    group.object_there = rng_.below(5) != 0;
-    groups_.emplace(key, group);
-    if (rng_.below(2) == 0) {
-      for (int i = 0; i < 8; ++i) join_of(key);
-    }
   }
 
   GangSpec spec_of(const Group& group) const {
@@ -154,53 +85,8 @@ class World {
     return spec;
   }
 
-  void join_of(const std::string& key) {
-    if (key.empty() || groups_.at(key).members_left == 0) return;
-    Group& group = groups_.at(key);
-    --group.members_left;
-    Pod pod;
-    pod.gang = key;
-    const bool has_lead = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
-      return entry.second.gang == key && entry.second.role == "lead";
-    });
-    if (!group.spec.roles.empty()) pod.role = has_lead ? "worker" : "lead";
-    pod.request.uid = "p" + std::to_string(++serial_);
-    pod.request.name = pod.request.uid;
-    pod.request.ns = "default";
-    pod.request.cpu = 100;
-    pod.request.gpus = pod.role == "lead" ? 0 : group.gpus;
-    pod.request.priority = *group.spec.priority;
-    pods_.emplace(pod.request.uid, pod);
-    see(pod);
-  }
   void see(const Pod& pod) {
     if (!pod.gang.empty()) gangs_->see(spec_of(groups_.at(pod.gang)), {pod.request, pod.role, ""});
-  }
-
-  std::vector<NodeId> offered(bool few) {
-    std::vector<NodeId> ids;
-    for (const std::string& node : nodes_) {
-      if (!few || rng_.below(3) != 0) ids.push_back(*cluster_->find_node(node));
-    }
-    return ids;
-  }
-
-  void ask(const std::string& uid, bool few) {
-    if (uid.empty() || !pods_.at(uid).node.empty() || is_binding(uid)) return;
-    Pod& pod = pods_.at(uid);
-    const std::vector<NodeId> nodes = offered(few);
-    std::optional<Nanoseconds>& held = groups_.at(pod.gang).held_since;
-    const std::uint64_t plans = gangs_->figures().plans;
-    const GangAnswer answer = gangs_->ask(uid, nodes);
-    if (gangs_->figures().plans != plans) held.reset();  // somebody asked, so places are taken anew
-    pod.answered.clear();
-    if (answer.kind != GangAnswer::Kind::kPlace) {
-      ASSERT_FALSE(answer.reason.empty());
-      return;
-    }
-    ASSERT_NE(std::find(nodes.begin(), nodes.end(), answer.node), nodes.end());
-    pod.answered = cluster_->node_name(answer.node);
-    must_be_whole(pod);
   }
 
   bool is_binding(const std::string& uid) const {
@@ -208,195 +94,91 @@ class World {
     return booking != nullptr && booking->stage == Booking::Stage::kBinding;
   }
 
-  /// All that must start together have a place, in one rack if so asked: counted from what the bookings hold.
-  void must_be_whole(const Pod& member) {
-    const Group& group = groups_.at(member.gang);
-    int have = group.succeeded;
-    int leads = 0;
-    std::set<std::string> racks;
+  /// A plan is known by its name; the places in it are those that the bookings hold, not what its text says.
+  void note_plan(const std::string& gang, const GangSlotNote& slot) {
+    ASSERT_FALSE(slot.annotation.empty());
+    if (slot.map) maps_.insert_or_assign(slot.map->name, slot.map->text);
+    const auto [noted, is_new] = noted_.try_emplace(slot.plan);
+    if (!is_new) return;
+    noted->second.number = ++serial_;
     for (const auto& [uid, pod] : pods_) {
-      const Booking* booking = pod.gang == member.gang ? bookings_->find(uid) : nullptr;
-      if (booking == nullptr) continue;
-      ++have;
-      leads += pod.role == "lead";
-      racks.insert(rack(booking->node));
+      const Booking* booking = pod.gang == gang && pod.node.empty() ? bookings_->find(uid) : nullptr;
+      if (booking == nullptr || !booking->allocation) continue;
+      noted->second.places[uid] = {booking->node, cluster_->allocation(*booking->allocation)->devices};
     }
-    ASSERT_TRUE(group.object_there);
-    ASSERT_GE(have, group.spec.minimum) << member.gang;
-    ASSERT_TRUE(group.spec.roles.empty() || leads > 0 || lead_done_.contains(member.gang)) << member.gang;
-    ASSERT_TRUE(group.spec.required_level.empty() || racks.size() <= 1 || scattered_.contains(member.gang))
-        << member.gang;
-  }
-
-  void bind(const std::string& uid, bool succeeds = false) {
-    if (uid.empty()) return;
-    Pod& pod = pods_.at(uid);
-    const std::string node = pod.answered;
-    const std::string why = gangs_->start_bind(uid, node);
-    if (!why.empty()) {
-      pod.answered.clear();
-      return;
-    }
-    must_be_whole(pod);
-    ASSERT_TRUE(bookings_->start_binding(uid));
-    if (!binds_.contains(uid)) groups_.at(pod.gang).held_since.reset();  // the time begins anew, once for each
-    binds_.insert(uid);
-    pod.answered.clear();
-    switch (succeeds ? 9 : rng_.below(10)) {
-      case 0:
-        bookings_->binding_failed(uid);
-        gangs_->freed();
-        return;
-      case 1:
-        bookings_->binding_unknown(uid, clock_.now() + kHold);
-        groups_.at(pod.gang).held_since.reset();  // this one is kept for so long from now
-        return;
-      default:
-        bookings_->bound(pod.request, node, {});
-        pod.node = node;
-    }
-  }
-
-  /// kube-scheduler asks who is to go for a member. Some of those go at once, some take their time.
-  void preempt(const std::string& uid) {
-    if (uid.empty() || !pods_.at(uid).node.empty() || is_binding(uid)) return;
-    std::vector<RoomToMake> rooms;
-    for (const NodeId node : offered(true)) rooms.push_back({node});
-    const auto victims = gangs_->preempt(uid, rooms);
-    if (!victims) return;
-    std::map<std::string, int> evicted;
-    for (const std::string& victim : victims->uids) {
-      const Pod& pod = pods_.at(victim);
-      ASSERT_LT(pod.request.priority, pods_.at(uid).request.priority);
-      if (!pod.gang.empty()) ++evicted[pod.gang];
-    }
-    for (const auto& [gang, count] : evicted) {
-      int stay = 0;
-      for (const auto& [other, pod] : pods_) {
-        const Booking* booking = pod.gang == gang && !pod.node.empty() ? bookings_->find(other) : nullptr;
-        stay += booking != nullptr && booking->allocation && !booking->leaving;  // not on a node that has left
-      }
-      stay -= count;
-      const Group& group = groups_.at(gang);
-      ASSERT_TRUE(stay == 0 || stay + group.succeeded >= group.spec.minimum) << gang << " is cut to " << stay;
-    }
-    ++preempted_;
-    for (const std::string& victim : victims->uids) {
-      rng_.below(3) == 0 ? bookings_->leaves(victim) : remove(victim, false);
-    }
-  }
-
-  void remove(const std::string& uid, bool comes_again) {
-    if (uid.empty()) return;
-    const Pod pod = pods_.at(uid);
-    if (is_binding(uid)) return;
-    gangs_->gone(uid);
-    bookings_->ended(uid);
-    pods_.erase(uid);
-    if (pod.gang.empty()) return;
-    if (comes_again) ++groups_.at(pod.gang).members_left;
-    forget_if_over(pod.gang);
-  }
-  void forget_if_over(const std::string& key) {
-    const auto is_of = [&key = key](const auto& entry) { return entry.second.gang == key; };
-    if (std::any_of(pods_.begin(), pods_.end(), is_of) || std::any_of(done_.begin(), done_.end(), is_of)) return;
-    // The code forgets it with its last member, and so who has succeeded.
-    groups_.at(key).succeeded = 0;
-    lead_done_.erase(key);
-    if (groups_.at(key).members_left == 0) groups_.erase(key);
-  }
-
-  void succeed(const std::string& uid) {
-    if (uid.empty()) return;
-    const Pod pod = pods_.at(uid);
-    if (!pod.gang.empty()) {
-      gangs_->succeeded(uid);
-      ++groups_.at(pod.gang).succeeded;
-      if (pod.role == "lead") lead_done_.insert(pod.gang);
-    }
-    bookings_->ended(uid);
-    pods_.erase(uid);
-    if (rng_.below(2) == 0) return void(done_.emplace(uid, pod));  // its object stays
-    gangs_->gone(uid);
-    if (!pod.gang.empty()) forget_if_over(pod.gang);
-  }
-
-  /// A pod of no gang takes what is left, if no gang has it kept.
-  void single() {
-    Pod pod;
-    pod.request.uid = "s" + std::to_string(++serial_);
-    pod.request.gpus = 1 + static_cast<std::int32_t>(rng_.below(4));
-    for (const std::string& node : nodes_) {
-      const NodeId id = *cluster_->find_node(node);
-      if (cluster_->state_of(id).whole_free() < pod.request.gpus || gangs_->kept_from(id, pod.request.uid, 0)) continue;
-      placement::DeviceSet devices;
-      for (int d = 0; devices.size() < pod.request.gpus; ++d) {
-        if (cluster_->state_of(id).free[static_cast<std::size_t>(d)] == kWholeGpu) devices.insert(d);
-      }
-      bookings_->bound(pod.request, node, devices);
-      pod.node = node;
-      pods_.emplace(pod.request.uid, pod);
-      return;
-    }
-    const std::string other = any_pod_that([](const Pod& p) { return p.gang.empty(); });
-    if (!other.empty()) remove(other, false);
-  }
-
-  void change_group() {
-    const std::string key = any_group();
-    if (key.empty()) return;
-    Group& group = groups_.at(key);
-    if (rng_.below(2) == 0) {
-      group.object_there = !group.object_there;
-    } else {
-      ++group.spec.minimum;
-      ++group.members_left;
-    }
-    gangs_->respecify(spec_of(group));
-  }
-
-  void remove_group() {
-    const std::string key = any_group();
-    if (key.empty()) return;
-    groups_.at(key).members_left = 0;
-    std::vector<std::string> uids;
-    for (const auto& [uid, pod] : pods_) {
-      if (pod.gang == key && !is_binding(uid)) uids.push_back(uid);
-    }
-    for (const std::string& uid : uids) remove(uid, false);
-    for (const auto& [uid, pod] : done_) {
-      if (pod.gang == key) gangs_->gone(uid);
-    }
-    std::erase_if(done_, [&key = key](const auto& entry) { return entry.second.gang == key; });
-    if (groups_.contains(key)) forget_if_over(key);
-  }
-
-  void flap_node() {
-    if (!gone_node_.empty()) {
-      nodes_.insert(gone_node_);
-      tell_node(gone_node_);
-      bookings_->node_added(gone_node_);
-      gangs_->nodes_changed();
-      gone_node_.clear();
-      return;
-    }
-    gone_node_ = *std::next(nodes_.begin(), static_cast<std::ptrdiff_t>(rng_.below(nodes_.size())));
-    nodes_.erase(gone_node_);
-    for (const auto& [uid, pod] : pods_) {
-      if (pod.node == gone_node_) scattered_.insert(pod.gang);
-    }
-    const NodeId id = *cluster_->find_node(gone_node_);
-    bookings_->node_leaves(gone_node_);
-    gangs_->node_left(id);
-    domains_->remove_node(id);
-    ASSERT_TRUE(cluster_->remove_node(id).ok());
   }
 
   /// All that the extender only remembers is lost; what is bound, and who there is, it is told again, in any order.
   void restart() {
+    stop_and_start();
+    const std::map<std::string, Noted::Place> expected = places_of_plans();
+    restore();
+    for (const auto& [uid, place] : expected) must_have(uid, place);
+  }
+
+  void restore() {
+    std::vector<SlotClaim> claims;
+    for (const auto& [uid, pod] : pods_) {
+      if (!pod.node.empty() && !pod.slot.empty()) claims.push_back({uid, pod.slot});
+    }
+    Gangs::PlanTexts texts;
+    for (const PlanMapName& name : gangs_->maps_claimed(claims)) texts.emplace(name, maps_.at(name));
+    const auto refused = gangs_->restore(claims, texts);
+    ASSERT_TRUE(refused.empty()) << refused.front().pod << ": " << refused.front().why;
+  }
+
+  /// Of members that wait: the place in the latest plan that somebody who is there is bound by.
+  std::map<std::string, Noted::Place> places_of_plans() {
+    std::map<std::string, std::pair<int, Noted::Place>> latest;
+    for (const auto& [bound, pod] : pods_) {
+      const std::size_t at = pod.slot.find("\"plan\":\"");
+      if (pod.node.empty() || at == std::string::npos) continue;
+      const Noted& noted = noted_.at(pod.slot.substr(at + 8, 32));
+      for (const auto& [uid, place] : noted.places) {
+        const auto other = pods_.find(uid);
+        if (other == pods_.end() || other->second.gang != pod.gang || !other->second.node.empty()) continue;
+        auto& known = latest[uid];
+        if (noted.number > known.first) known = {noted.number, place};
+      }
+    }
+    std::map<std::string, Noted::Place> places;
+    for (const auto& [uid, place] : latest) places.emplace(uid, place.second);
+    return places;
+  }
+
+  /// On that node, with those devices: if they are there, and nobody else has them.
+  void must_have(const std::string& uid, const Noted::Place& place) {
+    const Group& group = groups_.at(pods_.at(uid).gang);
+    const bool complete = count_of(pods_.at(uid).gang) >= group.spec.minimum;
+    if (!group.object_there || !complete || !group.spec.roles.empty() || !nodes_.contains(place.node)) return;
+    if (!group.spec.required_level.empty() && scattered_.contains(pods_.at(uid).gang)) return;
+    const Booking* own = bookings_->find(uid);
+    placement::DeviceSet free =
+        own == nullptr ? placement::DeviceSet() : cluster_->allocation(*own->allocation)->devices;
+    const auto& state = cluster_->state_of(*cluster_->find_node(place.node));
+    bool all_free = true;
+    place.devices.for_each([&](int device) {
+      const bool mine = own != nullptr && own->node == place.node && free.contains(device);
+      all_free = all_free && (mine || state.free[static_cast<std::size_t>(device)] == kWholeGpu);
+    });
+    if (!all_free) return;
+    ++places_kept;
+    ASSERT_NE(own, nullptr) << uid << " lost its place on " << place.node;
+    ASSERT_EQ(own->node, place.node) << uid;
+    ASSERT_EQ(free, place.devices) << uid;
+  }
+  int count_of(const std::string& key) const {
+    const auto of_gang = [&key](const auto& entry) { return entry.second.gang == key; };
+    return groups_.at(key).succeeded + static_cast<int>(std::count_if(pods_.begin(), pods_.end(), of_gang));
+  }
+
+  void stop_and_start() {
     // A Binding on its way comes to an end meanwhile.
     for (auto& [uid, pod] : pods_) {
-      if (is_binding(uid)) pod.node = bookings_->find(uid)->node;
+      if (is_binding(uid)) {
+        pod.node = bookings_->find(uid)->node;
+        pod.slot = gangs_->slot_of(uid).annotation;
+      }
       pod.answered.clear();
     }
     start();
@@ -427,57 +209,6 @@ class World {
     binds_.clear();
   }
 
-  void tick() {
-    gangs_->tick();
-    while (gangs_->next_kick()) {
-    }
-    check();
-    for (const auto& [key, group] : groups_) {
-      ASSERT_TRUE(!group.held_since || clock_.now() - *group.held_since <= kHold) << key << " holds places for ever";
-    }
-    ASSERT_TRUE(cluster_->check().ok());
-  }
-
-  /// When everybody has been asked about again, no gang is left waiting that fits.
-  void quiesce() {
-    clock_.advance(kHold + kSecond);
-    tick();
-    for (int round = 0; round < 3; ++round) {
-      std::vector<std::string> uids;
-      for (const auto& [uid, pod] : pods_) {
-        if (!pod.gang.empty() && pod.node.empty()) uids.push_back(uid);
-      }
-      rng_.shuffle(uids);
-      for (const std::string& uid : uids) {
-        ask(uid, false);
-        if (!pods_.at(uid).answered.empty()) bind(uid, true);
-      }
-    }
-    for (const auto& [key, group] : groups_) {
-      if (may_wait(key, group)) continue;
-      FAIL() << key << " waits, and fits";
-    }
-  }
-
-  /// Judged by counting: members of one size fit on a node as often as its free GPUs hold them.
-  bool may_wait(const std::string& key, const Group& group) {
-    int waiting = 0;
-    for (const auto& [uid, pod] : pods_) {
-      if (pod.gang != key) continue;
-      if (bookings_->find(uid) != nullptr) return true;
-      ++waiting;
-    }
-    if (!group.spec.roles.empty()) return true;  // not only of one size
-    if (!group.object_there || group.succeeded > 0 || waiting < group.spec.minimum || waiting == 0) return true;
-    if (gangs_->keeps_nodes() && gangs_->kept_for() != key) return true;
-    std::map<std::string, int> room;
-    for (const std::string& node : nodes_) {
-      const std::string domain = group.spec.required_level.empty() ? "" : rack(node);
-      room[domain] += cluster_->state_of(*cluster_->find_node(node)).whole_free() / group.gpus;
-    }
-    return std::none_of(room.begin(), room.end(), [&](const auto& r) { return r.second >= group.spec.minimum; });
-  }
-
   Rng rng_;
   ManualClock clock_;
   std::set<std::string> nodes_;
@@ -486,13 +217,14 @@ class World {
   std::map<std::string, Pod> done_;  // succeeded, and their objects are there
   std::map<std::string, Group> groups_;
   std::set<std::string> lead_done_;
-  std::set<std::string> scattered_;  // gangs with members on a node that left: which rack that was is not known then
-  std::set<std::string> binds_;      // members of which a bind was begun
+  std::set<std::string> scattered_;     // gangs with members on a node that left: which rack that was is not known then
+  std::set<std::string> binds_;         // members of which a bind was begun
+  std::map<std::string, Noted> noted_;  // by name of the plan
+  std::map<PlanMapName, std::string> maps_;  // that were stored
   int serial_ = 0;
-  int preempted_ = 0;
   std::unique_ptr<placement::ClusterState> cluster_;
   std::unique_ptr<Bookings> bookings_;
-  std::unique_ptr<Domains> domains_;
+  std::unique_ptr<placement::Domains> domains_;
   std::unique_ptr<placement::Policy> policy_;
   std::unique_ptr<Gangs> gangs_;
 };
