@@ -381,16 +381,20 @@ class World : public GangWorld {
   /// Judged by counting: members of one size fit on a node as often as its free GPUs hold them.
   bool may_wait(const std::string& key, const Group& group) {
     int waiting = 0;
+    std::string member;
+    std::int32_t priority = 0;
     for (const auto& [uid, pod] : pods_) {
       if (pod.gang != key) continue;
       if (bookings_->find(uid) != nullptr) return true;
       ++waiting;
+      member = uid;
+      priority = pod.request.priority;
     }
     if (!group.spec.roles.empty()) return true;  // not only of one size
     if (!group.object_there || group.succeeded > 0 || waiting < group.spec.minimum || waiting == 0) return true;
-    if (gangs_->keeps_nodes() && gangs_->kept_for() != key) return true;
     std::map<std::string, int> room;
     for (const std::string& node : nodes_) {
+      if (gangs_->kept_from(*cluster_->find_node(node), member, priority)) continue;
       const std::string domain = group.spec.required_level.empty() ? "" : rack(node);
       room[domain] += cluster_->state_of(*cluster_->find_node(node)).whole_free() / group.gpus;
     }
