@@ -1,4 +1,5 @@
-// Planning a gang on a cluster that is used by other pods. Names: gang/WHAT/MEMBERS/NODES.
+// Planning a gang on a cluster that is used by other pods. Names: gang/WHAT/MEMBERS/NODES; those of growth/ are for
+// curves, and singles/ are the members of the same gangs as pods for themselves, one after the other.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/base/rng.h"
+#include "scheduler/placement/engine.h"
 #include "scheduler/placement/fragmentation.h"
 #include "scheduler/placement/gang_planner.h"
 #include "scheduler/placement/policy.h"
@@ -22,13 +24,15 @@ using namespace mortise::placement;
 constexpr std::size_t kNodesPerRack = 16;
 constexpr std::size_t kRacksPerBlock = 16;
 constexpr std::size_t kBlocksPerZone = 8;
+constexpr const char* kPolicy = "fgd:tie=best-fit";
 
 /// Nodes of 8 GPUs in zones, blocks and racks. Somewhat more than half of them run something: pods of 1 to 8 GPUs, with
 /// amounts of CPU of their own, so that hardly two of them are alike; some of the others run a pod without GPUs.
 struct Site {
   explicit Site(std::size_t nodes)
       : domains(cluster, {{"zone", "zone"}, {"block", "block"}, {"rack", "rack"}}),
-        policy(*make_policy("fgd:tie=best-fit", typical(cluster))) {
+        policy(*make_policy(kPolicy, typical(cluster))),
+        engine(cluster, *make_policy(kPolicy, typical(cluster)), 1) {
     Rng rng(nodes);
     for (std::size_t n = 0; n < nodes; ++n) {
       NodeSpec spec{"n" + std::to_string(n), 128'000, std::int64_t{1} << 40, 110, 8, "H100"};
@@ -72,6 +76,12 @@ struct Site {
   ClusterState cluster;
   Domains domains;
   std::unique_ptr<Policy> policy;
+  Engine engine;
+
+  static Site& of(std::size_t nodes) {
+    static std::map<std::size_t, Site> sites;
+    return sites.try_emplace(nodes, nodes).first->second;
+  }
 };
 
 GangRole role(const std::string& name, int count, int gpus, MilliCpu cpu) {
@@ -84,8 +94,7 @@ GangRole role(const std::string& name, int count, int gpus, MilliCpu cpu) {
 }
 
 void plan(benchmark::State& state, const GangRequest& request, std::size_t nodes, bool fits) {
-  static std::map<std::size_t, Site> sites;
-  Site& site = sites.try_emplace(nodes, nodes).first->second;
+  Site& site = Site::of(nodes);
   GangPlanner planner(site.cluster, site.domains, *site.policy, 1);
   std::size_t placed = 0;
   for (auto _ : state) {
@@ -99,9 +108,32 @@ void plan(benchmark::State& state, const GangRequest& request, std::size_t nodes
   state.counters["placed"] = static_cast<double>(placed);
 }
 
+/// Each takes its place before the next is decided about.
+void place_singles(benchmark::State& state, const GangRequest& request, std::size_t nodes) {
+  Site& site = Site::of(nodes);
+  std::vector<AllocationId> taken;
+  for (auto _ : state) {
+    for (const GangRole& role : request.roles) {
+      for (int i = 0; i < role.count; ++i) {
+        const Decision decision = site.engine.plan(role.pod);
+        const auto* placed = std::get_if<Placed>(&decision);
+        if (placed == nullptr) return state.SkipWithError("a pod was not placed");
+        taken.push_back(*site.engine.commit(role.pod, *placed));
+      }
+    }
+    state.PauseTiming();
+    for (const AllocationId id : taken) (void)site.cluster.release(id);
+    taken.clear();
+    state.ResumeTiming();
+  }
+}
+
+std::string name_of(const std::string& what, int members, std::size_t nodes) {
+  return what + "/" + std::to_string(members) + "/" + std::to_string(nodes);
+}
+
 void add(const std::string& what, int members, std::size_t nodes, const GangRequest& request, bool fits = true) {
-  const std::string name = "gang/" + what + "/" + std::to_string(members) + "/" + std::to_string(nodes);
-  benchmark::RegisterBenchmark(name.c_str(), plan, request, nodes, fits);
+  benchmark::RegisterBenchmark(name_of("gang/" + what, members, nodes).c_str(), plan, request, nodes, fits);
 }
 
 GangRequest of(std::vector<GangRole> roles, const std::string& required = "", const std::string& preferred = "") {
@@ -110,6 +142,17 @@ GangRequest of(std::vector<GangRole> roles, const std::string& required = "", co
   request.required_level = required;
   request.preferred_level = preferred;
   return request;
+}
+
+void add_growth(int members, std::size_t nodes) {
+  const int third = members / 3;
+  const GangRequest one = of({role("worker", members, 8, 64'000)});
+  const GangRequest three =
+      of({role("a", third, 8, 8'000), role("b", third, 4, 8'000), role("c", members - 2 * third, 1, 8'000)});
+  benchmark::RegisterBenchmark(name_of("growth/one-role", members, nodes).c_str(), plan, one, nodes, true);
+  benchmark::RegisterBenchmark(name_of("growth/three-roles", members, nodes).c_str(), plan, three, nodes, true);
+  benchmark::RegisterBenchmark(name_of("singles/one-role", members, nodes).c_str(), place_singles, one, nodes);
+  benchmark::RegisterBenchmark(name_of("singles/three-roles", members, nodes).c_str(), place_singles, three, nodes);
 }
 
 }  // namespace
@@ -128,6 +171,8 @@ int main(int argc, char** argv) {
   add("three-roles", 600, kNodes, of({role("a", 200, 8, 8'000), role("b", 200, 4, 8'000), role("c", 200, 1, 8'000)}));
   add("in-a-rack", 16, kNodes, of({role("a", 4, 8, 8'000), role("b", 4, 4, 8'000), role("c", 8, 1, 8'000)}, "rack"));
   add("no-room", 5000, kNodes, of({role("worker", 5000, 8, 64'000)}), false);
+  for (const std::size_t nodes : {1'250U, 2'500U, 5'000U, 20'000U}) add_growth(512, nodes);
+  for (const int members : {8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}) add_growth(members, kNodes);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

@@ -59,6 +59,7 @@ struct Answer {
   std::string level;                ///< of a gang: the finest of which one domain holds all members
   std::string domain;               ///< that domain
   std::vector<LevelCount> domains;  ///< of each finer level
+  std::string note;                 ///< what of its wishes does not count; empty: all do
   std::vector<WhyNot> reasons;
   std::vector<Nearest> nearest;
   std::vector<Change> changes;  ///< the least first

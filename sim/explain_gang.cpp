@@ -68,6 +68,7 @@ Status Explainer::answer_gang(Answer& answer) {
     return ok_status();
   }
   const GangDecision decision = planner_->plan(question.request);
+  answer.note = placement::preference_left_out(question.request.preferred_level, *domains_);
   if (const auto* plan = std::get_if<GangPlan>(&decision)) return take_places(*plan, question, answer);
   const auto& rejected = std::get<GangRejected>(decision);
   answer.reasons.push_back({std::string(reason_name(rejected.reason)), 0, rejected.detail, rejected.exact});
@@ -121,20 +122,12 @@ void Explainer::change_gang(const Question& question, GangReason reason, Answer&
   }
 }
 
-/// The finest coarser level for which it fits. Only a preference that the cluster does not know may have to go.
+/// The finest coarser level for which it fits.
 void Explainer::relax_level(const Question& question, Answer& answer) {
   placement::GangRequest request = question.request;
-  std::string without = request.required_level;
-  const bool required_known = without.empty() || domains_->find_level(without);
-  int level = without.empty() ? Domains::kCluster : domains_->find_level(without).value_or(0) - 1;
-  if (!request.preferred_level.empty() && !domains_->find_level(request.preferred_level)) {
-    if (required_known) {
-      without = request.preferred_level;
-      level = domains_->find_level(request.required_level).value_or(Domains::kCluster);
-    }
-    request.preferred_level.clear();
-  }
+  const std::string without = request.required_level;
   if (without.empty()) return;
+  int level = domains_->find_level(without).value_or(0) - 1;
   for (; level >= Domains::kCluster; --level) {
     request.required_level = level == Domains::kCluster ? "" : domains_->level_name(level);
     const GangDecision decision = planner_->plan(request);

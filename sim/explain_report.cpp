@@ -58,6 +58,7 @@ Json answer_json(const Answer& answer) {
     }
     json["places"] = places_json(answer);
   }
+  if (answer.ask.is_gang()) json["note"] = answer.note.empty() ? Json(nullptr) : Json(answer.note);
   json["reasons"] = reasons_json(answer);
   Json nearest = Json::array();
   for (const Nearest& near : answer.nearest) {
@@ -75,6 +76,10 @@ std::string heading(const Answer& answer) {
   return fmt::format("gang {} ({}), {} members", answer.ask.name, answer.ask.convention, answer.ask.members);
 }
 
+std::string note_text(const Answer& answer) {
+  return answer.note.empty() ? std::string() : "  note: " + answer.note + "\n";
+}
+
 std::string fitting_text(const Answer& answer) {
   std::string text = heading(answer);
   if (answer.places.empty()) return text + ": has its place already\n";
@@ -90,7 +95,7 @@ std::string fitting_text(const Answer& answer) {
     const PodPlace& place = answer.places[i];
     rows.push_back({"  " + place.pod, place.node, place.devices.empty() ? "-" : place.devices});
   }
-  text += "\n" + align_columns(rows, {false, false, false});
+  text += "\n" + note_text(answer) + align_columns(rows, {false, false, false});
   if (answer.places.size() > kShownPlaces) {
     text += fmt::format("  ... and {} more\n", answer.places.size() - kShownPlaces);
   }
@@ -98,7 +103,7 @@ std::string fitting_text(const Answer& answer) {
 }
 
 std::string refused_text(const Answer& answer) {
-  std::string text = heading(answer) + ": does not fit\n";
+  std::string text = heading(answer) + ": does not fit\n" + note_text(answer);
   for (const WhyNot& why : answer.reasons) {
     if (answer.ask.is_gang()) {
       text += fmt::format("  {}: {}{}\n", why.reason, why.detail, why.exact ? "" : " (the search was cut short)");

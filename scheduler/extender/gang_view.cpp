@@ -74,6 +74,7 @@ ordered_json gangs_json(const Gangs& gangs, const Bookings& bookings, Nanosecond
                     {"minimum", gang.spec.minimum},
                     {"topology_required", or_null(gang.spec.required_level)},
                     {"topology_preferred", or_null(gang.spec.preferred_level)},
+                    {"note", or_null(gangs.note(gang))},
                     {"bound", tally.bound},
                     {"binding", tally.binding},
                     {"reserved", tally.reserved},

@@ -109,6 +109,10 @@ class Gangs {
   std::int32_t priority(const GangRecord& gang) const;
   /// Why the gang cannot be placed whatever happens; empty: it can.
   std::string problem(const GangRecord& gang) const;
+  /// What of its wishes does not count; empty: all do.
+  std::string note(const GangRecord& gang) const {
+    return placement::preference_left_out(gang.spec.preferred_level, domains_);
+  }
   /// The gang that nodes are kept for; empty: none.
   std::string_view kept_for() const { return kept_ ? std::string_view(kept_->gang) : std::string_view(); }
 

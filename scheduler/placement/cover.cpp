@@ -194,10 +194,12 @@ void PrefixCover::extend(std::size_t part) {
     return std::tuple(std::cref(links_[b].sum), a) < std::tuple(std::cref(links_[a].sum), b);
   });
   reached_.clear();
+  std::size_t larger = 0;  // mostly the one that covered the sum before covers this one, too
   for (const std::uint32_t link : all) {
-    const bool covered = std::any_of(reached_.begin(), reached_.end(),
-                                     [&](std::uint32_t larger) { return links_[larger].sum.covers(links_[link].sum); });
-    if (!covered) reached_.push_back(link);
+    const auto covered_by = [&](std::size_t at) { return links_[reached_[at]].sum.covers(links_[link].sum); };
+    if (!reached_.empty() && covered_by(larger)) continue;
+    for (larger = 0; larger < reached_.size() && !covered_by(larger);) ++larger;
+    if (larger == reached_.size()) reached_.push_back(link);
   }
   if (reached_.size() <= kBeam) return;
   const std::size_t last = reached_.size() - 1;

@@ -31,7 +31,7 @@ struct GangRequest {
   std::vector<GangRole> roles;
   std::int32_t min = 0;           ///< so many members of all roles together, or nobody; 0: as the roles say
   std::string required_level;     ///< all in one domain of it; empty: anywhere
-  std::string preferred_level;    ///< finer ones are not asked for; empty: the finest
+  std::string preferred_level;    ///< finer ones are not asked for; empty, or not the cluster's: the finest
   std::span<const NodeId> bound;  ///< where members are that have a place already
 };
 
@@ -55,7 +55,7 @@ enum class GangReason : std::uint8_t {
   kNoRoom,        ///< not now
   kNeverFits,     ///< not even if nothing else were on the nodes
   kBoundApart,    ///< members that have a place are in several domains of the required level
-  kUnknownLevel,  ///< the cluster has no such level
+  kUnknownLevel,  ///< the cluster does not have the required level
   kInvalid,       ///< no roles, or counts that make no sense
 };
 inline constexpr int kGangReasonCount = static_cast<int>(GangReason::kInvalid) + 1;

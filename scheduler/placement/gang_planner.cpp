@@ -14,17 +14,20 @@ std::string known_levels(const Domains& domains) {
   return names + std::string(kNodeLevelName);
 }
 
-Result<GangLevels> levels_of(const GangRequest& request, const Domains& domains) {
-  GangLevels levels{Domains::kCluster, domains.node_level()};
-  const auto read = [&](const std::string& text, int& level) -> Status {
-    if (text.empty()) return ok_status();
-    const std::optional<int> found = domains.find_level(text);
-    if (!found) return Error{"there is no topology level '" + text + "'; known: " + known_levels(domains)};
-    level = *found;
-    return ok_status();
-  };
-  if (const Status status = read(request.required_level, levels.required); !status) return status.error();
-  if (const Status status = read(request.preferred_level, levels.preferred); !status) return status.error();
+/// Why nothing can be asked of the level; empty: the cluster has it, or none is asked for.
+std::string unknown_level(const std::string& level, const Domains& domains) {
+  if (level.empty() || domains.find_level(level)) return {};
+  return "there is no topology level '" + level + "'; known: " + known_levels(domains);
+}
+
+/// The required level is one of the cluster's. Of a preferred one that is not, nothing is asked.
+GangLevels levels_of(const GangRequest& request, const Domains& domains) {
+  GangLevels levels;
+  levels.required = request.required_level.empty() ? Domains::kCluster : *domains.find_level(request.required_level);
+  levels.preferred = domains.node_level();
+  if (!request.preferred_level.empty()) {
+    levels.preferred = domains.find_level(request.preferred_level).value_or(domains.node_level());
+  }
   levels.preferred = std::max(levels.preferred, levels.required);
   return levels;
 }
@@ -50,12 +53,19 @@ std::optional<std::string> bound_apart(const GangRequest& request, const Domains
 }
 }  // namespace
 
+std::string preference_left_out(const std::string& preferred_level, const Domains& domains) {
+  const std::string unknown = unknown_level(preferred_level, domains);
+  return unknown.empty() ? unknown : "its preferred level does not count: " + unknown;
+}
+
 GangDecision GangPlanner::plan(const GangRequest& request) {
   domains_.refresh();
   if (const Status status = check_gang(request); !status) return GangRejected{GangReason::kInvalid, status.message()};
-  const Result<GangLevels> levels = levels_of(request, domains_);
-  if (!levels) return GangRejected{GangReason::kUnknownLevel, levels.message()};
-  if (auto apart = bound_apart(request, domains_, cluster_, levels->required)) {
+  if (std::string unknown = unknown_level(request.required_level, domains_); !unknown.empty()) {
+    return GangRejected{GangReason::kUnknownLevel, std::move(unknown)};
+  }
+  const GangLevels levels = levels_of(request, domains_);
+  if (auto apart = bound_apart(request, domains_, cluster_, levels.required)) {
     return GangRejected{GangReason::kBoundApart, *apart};
   }
   std::vector<GangKind> kinds = gang_kinds(request, cluster_, seed_);
@@ -64,7 +74,7 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
                                                   " different things; at most " + std::to_string(kMaxKinds)};
   }
   const GangSearch::Context context{cluster_, domains_, policy_, quality_};
-  GangSearch now(context, request, kinds, *levels, GangRooms::View::kNow);
+  GangSearch now(context, request, kinds, levels, GangRooms::View::kNow);
   if (now.fits()) {
     if (std::optional<GangPlan> plan = now.plan()) return std::move(*plan);
     return GangRejected{GangReason::kNoRoom, "there is room, but no plan was found in the steps a search may take",
@@ -72,7 +82,7 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
   }
   // What members that have a place hold would count as free on empty nodes.
   if (request.bound.empty()) {
-    GangSearch ever(context, request, kinds, *levels, GangRooms::View::kEmpty);
+    GangSearch ever(context, request, kinds, levels, GangRooms::View::kEmpty);
     if (!ever.fits()) return GangRejected{GangReason::kNeverFits, ever.shortfall(), ever.exact()};
   }
   return GangRejected{GangReason::kNoRoom, now.shortfall(), now.exact()};

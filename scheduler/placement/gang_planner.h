@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/domains.h"
@@ -35,5 +36,9 @@ class GangPlanner {
   std::uint64_t seed_;
   QualityMeter quality_;
 };
+
+/// What to say of a gang whose preferred level the cluster does not have, for it is planned as if it named none; empty:
+/// the cluster has the level, or none is preferred. As of the last refresh of the domains.
+std::string preference_left_out(const std::string& preferred_level, const Domains& domains);
 
 }  // namespace mortise::placement

@@ -77,13 +77,19 @@ void GangRooms::measure(DomainId top) {
   }
 }
 
+/// Many domains have as many nodes with this room.
+const Mixes& GangRooms::of_alike(std::uint32_t room, std::uint32_t nodes) {
+  if (nodes == 1) return rooms_[room].mixes;
+  const auto [found, fresh] = of_alike_.try_emplace({room, nodes});
+  if (fresh) found->second = sums_.times(rooms_[room].mixes, nodes);
+  return found->second;
+}
+
 const Mixes& GangRooms::of(DomainId domain) {
   Tally& tally = tallies_[domain.index()];
   if (!tally.mixes.empty()) return tally.mixes;
   tally.mixes = {Mix{}};
-  for (const auto& [room, nodes] : tally.nodes) {
-    tally.mixes = sums_.sum(tally.mixes, sums_.times(rooms_[room].mixes, nodes));
-  }
+  for (const auto& [room, nodes] : tally.nodes) tally.mixes = sums_.sum(tally.mixes, of_alike(room, nodes));
   return tally.mixes;
 }
 

@@ -66,6 +66,7 @@ class GangRooms {
   std::uint32_t look_at(NodeId node);
   std::uint32_t intern(Mixes mixes);
   void add(std::uint32_t room, std::uint32_t nodes);
+  const Mixes& of_alike(std::uint32_t room, std::uint32_t nodes);
 
   const ClusterState& cluster_;
   const Domains& domains_;
@@ -76,9 +77,10 @@ class GangRooms {
   View view_;
   std::vector<Room> rooms_;  // 0: none
   std::map<Mixes, std::uint32_t> room_ids_;
-  std::unordered_map<std::uint64_t, std::uint32_t> known_;  // by state or machine, and kinds; never walked
-  std::vector<std::uint32_t> entry_of_;                     // by NodeId
-  std::vector<Tally> tallies_;                              // by DomainId
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Mixes> of_alike_;  // by room and number of nodes
+  std::unordered_map<std::uint64_t, std::uint32_t> known_;             // by state or machine, and kinds; never walked
+  std::vector<std::uint32_t> entry_of_;                                // by NodeId
+  std::vector<Tally> tallies_;                                         // by DomainId
   // Of the domain that is measured:
   std::vector<std::uint32_t> counts_;
   std::vector<std::uint32_t> counted_;

@@ -5,12 +5,6 @@
 
 namespace mortise::placement {
 
-bool Mix::covers(const Mix& other) const {
-  bool all = true;
-  for (std::size_t k = 0; k < kMaxKinds; ++k) all &= of[k] >= other.of[k];
-  return all;
-}
-
 std::int64_t Mix::total() const {
   std::int64_t sum = 0;
   for (const std::uint16_t count : of) sum += count;
@@ -41,12 +35,13 @@ void MixSums::keep_largest(Mixes& mixes) {
   if (mixes.size() < 2) return;
   std::sort(mixes.begin(), mixes.end(), std::greater<>());
   mixes.erase(std::unique(mixes.begin(), mixes.end()), mixes.end());
-  // A mix is covered only by ones before it.
+  // A mix is covered only by ones before it, and mostly by the one that covered the mix before.
   std::size_t kept = 0;
+  std::size_t larger = 0;
   for (std::size_t i = 0; i < mixes.size(); ++i) {
-    const auto end = mixes.begin() + static_cast<std::ptrdiff_t>(kept);
-    if (std::any_of(mixes.begin(), end, [&](const Mix& larger) { return larger.covers(mixes[i]); })) continue;
-    mixes[kept++] = mixes[i];
+    if (kept > 0 && mixes[larger].covers(mixes[i])) continue;
+    for (larger = 0; larger < kept && !mixes[larger].covers(mixes[i]);) ++larger;
+    if (larger == kept) mixes[kept++] = mixes[i];
   }
   mixes.resize(kept);
   if (kept <= most_) return;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +12,23 @@ namespace mortise::placement {
 /// Members of a gang that ask for the same and may go to the same nodes are of one kind.
 inline constexpr std::size_t kMaxKinds = 16;
 
-/// So many members of each kind.
+/// So many members of each kind, fewer than 32,768.
 struct Mix {
   std::array<std::uint16_t, kMaxKinds> of{};
 
   friend auto operator<=>(const Mix&, const Mix&) = default;
-  bool covers(const Mix& other) const;
+  /// As many of every kind, or more. Asked millions of times for a plan, so four counts are compared at once: the top
+  /// bit of each is free, and stays set where nothing has to be borrowed from it.
+  bool covers(const Mix& other) const {
+    constexpr std::uint64_t kTops = 0x8000'8000'8000'8000;
+    using Fours = std::array<std::uint64_t, kMaxKinds / 4>;
+    const auto have = std::bit_cast<Fours>(of);
+    const auto need = std::bit_cast<Fours>(other.of);
+    for (std::size_t i = 0; i < have.size(); ++i) {
+      if ((((have[i] | kTops) - need[i]) & kTops) != kTops) return false;
+    }
+    return true;
+  }
   bool empty() const { return *this == Mix{}; }
   std::int64_t total() const;
 };

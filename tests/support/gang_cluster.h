@@ -119,4 +119,15 @@ class GangCluster {
   std::unique_ptr<Policy> policy_;
 };
 
+inline GangPlan planned(GangCluster& on, const GangRequest& request) {
+  const GangDecision decision = on.plan(request);
+  EXPECT_TRUE(std::holds_alternative<GangPlan>(decision));
+  return std::get<GangPlan>(decision);
+}
+inline GangRejected refused(GangCluster& on, const GangRequest& request) {
+  const GangDecision decision = on.plan(request);
+  EXPECT_TRUE(std::holds_alternative<GangRejected>(decision));
+  return std::get<GangRejected>(decision);
+}
+
 }  // namespace mortise::placement

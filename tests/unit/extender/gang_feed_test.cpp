@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -177,6 +178,122 @@ TEST_F(GangFeedTest, GangsThatStartTogetherAreOne) {
     EXPECT_EQ(passes, one.name[0] == 'A' || one.name[0] == 'B') << one.name;
   }
   EXPECT_EQ(test_.bookings().reserved(), 4U);
+}
+
+// koordinator#872, the comment: A has ten pods and a minimum of three, and starts together with B. A's pods beyond the
+// minimum must not take what B needs. Four places; B needs one.
+TEST_F(GangFeedTest, MembersBeyondTheMinimumLeaveRoomForGangsThatStartTogether) {
+  const auto grouped = [](const std::string& gang, int number, int minimum) {
+    kube::Pod made = pod(gang + "-" + std::to_string(number), 4);
+    made.annotations = {{"gang.scheduling.koordinator.sh/name", gang},
+                        {"gang.scheduling.koordinator.sh/min-available", std::to_string(minimum)},
+                        {"gang.scheduling.koordinator.sh/groups", R"(["default/A","default/B"])"}};
+    return made;
+  };
+  std::vector<kube::Pod> pods;
+  for (int i = 0; i < 10; ++i) pods.push_back(grouped("A", i, 3));
+  for (const kube::Pod& one : pods) EXPECT_TRUE(with_verdict(filter(one), Verdict::kPassed).empty());
+  EXPECT_EQ(test_.bookings().reserved(), 0U);
+  pods.push_back(grouped("B", 0, 1));
+  for (const kube::Pod& one : pods) (void)filter(one);
+  std::map<char, int> placed;
+  for (const kube::Pod& one : pods) {
+    if (!with_verdict(filter(one), Verdict::kPassed).empty()) ++placed[one.name[0]];
+  }
+  EXPECT_EQ(placed, (std::map<char, int>{{'A', 3}, {'B', 1}}));
+}
+
+// kueue#14570: a gang and a pod were given the same node within one cycle, and one of the gang's pods waited for a node
+// that was full. Here whoever is asked about first has it, and the other is refused.
+TEST_F(GangFeedTest, AGangAndAPodAreNotGivenTheSameNode) {
+  const kube::Pod first = member("g", 0, 8, 2);
+  const kube::Pod second = member("g", 1, 8, 2);
+  const kube::Pod single = pod("single", 8);
+  EXPECT_EQ(with_verdict(filter(single), Verdict::kPassed), std::vector<std::string>{"big-a"});  // and is not bound yet
+  (void)filter(first);
+  EXPECT_EQ(with_verdict(filter(second), Verdict::kPassed), std::vector<std::string>{"big-b"});
+  EXPECT_NE(bind(single, "big-a"), "");
+  EXPECT_TRUE(with_verdict(filter(single), Verdict::kPassed).empty());
+  EXPECT_EQ(with_verdict(filter(first), Verdict::kPassed), std::vector<std::string>{"big-a"});
+  EXPECT_EQ(bind(first, "big-a"), "");
+  EXPECT_EQ(bind(second, "big-b"), "");
+}
+
+TEST_F(GangFeedTest, AGangIsNotGivenTheNodeOfAPod) {
+  const kube::Pod single = pod("single", 8);
+  (void)filter(single);
+  ASSERT_EQ(bind(single, "big-a"), "");
+  (void)filter(member("g", 0, 8, 2));
+  EXPECT_TRUE(with_verdict(filter(member("g", 1, 8, 2)), Verdict::kPassed).empty());
+  EXPECT_EQ(test_.bookings().reserved(), 0U);
+}
+
+// HAMi#1832, #1130, #810: members that go to one node got in each other's way at bind, for a lock of that node. There
+// is no such lock here: eight on one node are bound one after another, and no time passes.
+TEST_F(GangFeedTest, MembersOnOneNodeAreBoundOneAfterAnother) {
+  std::vector<kube::Pod> pods;
+  for (int i = 0; i < 8; ++i) pods.push_back(member("g", i, 1, 8));
+  for (const kube::Pod& one : pods) (void)filter(one);
+  for (const kube::Pod& one : pods) {
+    EXPECT_EQ(with_verdict(filter(one), Verdict::kPassed), std::vector<std::string>{"big-a"});
+    EXPECT_EQ(bind(one, "big-a"), "");
+  }
+  EXPECT_EQ(phase(), GangPhase::kRunning);
+}
+
+// kubernetes#96579: the answer to a binding was lost, and it is asked for again.
+TEST_F(GangFeedTest, ABindingThatIsAskedForAgainIsNoError) {
+  const kube::Pod first = member("g", 0, 8, 2);
+  const kube::Pod second = member("g", 1, 8, 2);
+  (void)filter(first);
+  (void)filter(second);
+  ASSERT_EQ(bind(first, "big-a"), "");
+  EXPECT_EQ(bind(first, "big-a"), "");
+  EXPECT_EQ(bind(second, "big-b"), "");
+  EXPECT_EQ(bind(first, "big-a"), "");
+  EXPECT_EQ(phase(), GangPhase::kRunning);
+}
+
+// kubernetes#122019: whom an extender refuses must wait for something to change. So "not yet" is a reason of every
+// node, always the same, and no error.
+TEST_F(GangFeedTest, NotYetIsAReasonOfEveryNodeAndNoError) {
+  const kube::Pod first = member("g", 0, 8, 2);
+  for (int round = 0; round < 2; ++round) {
+    const FilterResult answer = filter(first);
+    EXPECT_EQ(answer.error, "");
+    EXPECT_EQ(with_verdict(answer, Verdict::kFailed).size(), 4U);
+    for (const char* node : {"big-a", "big-b", "small", "plain"}) {
+      EXPECT_EQ(reason_of(answer, node), "GangIncomplete: fewer members are there than must start together");
+    }
+    test_.clock().advance(1 * kSecond);
+  }
+}
+
+// lws#167: four nodes of one GPU and four replicas of two: the four leaders, which come first, took everything. Here a
+// place is half of a node.
+TEST_F(GangFeedTest, LeadersThatComeFirstTakeNothingFromReplicasThatCanStart) {
+  const auto of_replica = [](int replica, int worker) {
+    const std::string index = std::to_string(replica);
+    kube::Pod made = pod("llm-" + index + (worker == 0 ? "" : "-" + std::to_string(worker)), 4);
+    made.labels = {{"leaderworkerset.sigs.k8s.io/name", "llm"},
+                   {"leaderworkerset.sigs.k8s.io/group-index", index},
+                   {"leaderworkerset.sigs.k8s.io/worker-index", std::to_string(worker)},
+                   {"leaderworkerset.sigs.k8s.io/template-revision-hash", "r1"}};
+    made.annotations = {{"leaderworkerset.sigs.k8s.io/size", "2"}};
+    return made;
+  };
+  std::vector<kube::Pod> pods;
+  for (int replica = 0; replica < 4; ++replica) pods.push_back(of_replica(replica, 0));
+  for (const kube::Pod& leader : pods) EXPECT_TRUE(with_verdict(filter(leader), Verdict::kPassed).empty());
+  EXPECT_EQ(test_.bookings().reserved(), 0U);
+  for (int replica = 0; replica < 4; ++replica) pods.push_back(of_replica(replica, 1));
+  for (const kube::Pod& one : pods) (void)filter(one);
+  std::map<std::string, int> placed;  // by replica
+  for (const kube::Pod& one : pods) {
+    if (!with_verdict(filter(one), Verdict::kPassed).empty()) ++placed[one.name.substr(0, 5)];
+  }
+  EXPECT_EQ(placed.size(), 2U);
+  for (const auto& [replica, members] : placed) EXPECT_EQ(members, 2) << replica;
 }
 
 }  // namespace

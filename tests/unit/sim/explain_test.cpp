@@ -231,6 +231,22 @@ TEST_F(Explain, LevelsThatTheClusterDoesNotHaveAreNamed) {
   EXPECT_EQ(named.at("domain"), "b1");
 }
 
+TEST_F(Explain, APreferredLevelThatTheClusterDoesNotHaveIsLeftOutAndSaid) {
+  std::vector<json> pods = gang("g", 2, 8, "rack");
+  for (json& pod : pods) pod["metadata"]["annotations"]["mortise.dev/topology-preferred"] = "row";
+  const std::string note = "its preferred level does not count: there is no topology level 'row'; known: rack, node";
+  const json answer = explain({in_rack("a", 8, "r1"), in_rack("b", 8, "r1")}, pods);
+  EXPECT_EQ(answer.at("fits"), true);
+  EXPECT_EQ(answer.at("note"), note);
+  const Ran text = run({"--cluster", path("cluster.json"), "--pod", path("pods.json")});
+  EXPECT_THAT(text.out, StartsWith("gang x/g (mortise), 2 members: fits in rack r1, 2 nodes\n  note: " + note + "\n"));
+  const json refused = explain({in_rack("a", 8, "r1"), in_rack("b", 8, "r2")}, pods);
+  EXPECT_EQ(refused.at("reasons")[0].at("reason"), "GangNeverFits");
+  EXPECT_EQ(refused.at("note"), note);
+  EXPECT_EQ(change(refused, "relax"), "without topology level \"rack\" it fits across the cluster");
+  EXPECT_TRUE(explain({node("a", 8)}, gang("h", 2, 4)).at("note").is_null());
+}
+
 TEST_F(Explain, MembersOnNodesCountAndPinTheDomain) {
   std::vector<json> pods = gang("g", 2, 8, "rack");
   pods[0] = on_node(pods[0], "a");
