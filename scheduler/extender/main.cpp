@@ -179,9 +179,14 @@ ServerOptions scheduler_side(const Options& options, const Certificates& certifi
   return side;
 }
 
-void place_gangs(Gangs& gangs, GangFeed& feed, LoadedCluster& cluster, Handlers& handlers, Live* live) {
+void place_gangs(Gangs& gangs, GangFeed& feed, LoadedCluster& cluster, Handlers& handlers, const Clock& clock,
+                 Live* live) {
   handlers.place_gangs(gangs, feed);
-  if (live != nullptr) live->feed_gangs(gangs, feed, *cluster.domains);
+  if (live != nullptr) {
+    live->feed_gangs(gangs, feed, *cluster.domains);
+  } else {
+    feed.forget_by(clock);
+  }
 }
 
 ClusterView::Parts view_of(Service& service, LoadedCluster& cluster, Handlers& handlers, Metrics& metrics,
@@ -225,7 +230,7 @@ int serve(const Options& options) {
   handlers.decide_only_for(options.schedulers);
   Gangs gangs(*cluster->bookings, *cluster->state, *cluster->domains, *cluster->gang_policy, options.start.seed, clock);
   GangFeed gang_feed(gangs);
-  place_gangs(gangs, gang_feed, *cluster, handlers, live.get());
+  place_gangs(gangs, gang_feed, *cluster, handlers, clock, live.get());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
                   &log);
 

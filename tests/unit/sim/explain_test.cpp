@@ -431,6 +431,8 @@ TEST_F(Explain, MistakesAreOneLineWithFileAndLine) {
   EXPECT_THAT(refuses("kind: PyTorchJob\napiVersion: kubeflow.org/v1\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: "
                       "{Worker: {replicas: -1}}}\n"),
               HasSubstr("m.yaml:1: "));
+  const std::string group = "kind: PodGroup\napiVersion: scheduling.x-k8s.io/v1alpha1\nmetadata: {name: g}\n";
+  EXPECT_THAT(refuses(group + "---\n" + group), HasSubstr("m.yaml:5: PodGroup \"default/g\" appears twice"));
   EXPECT_THAT(refuses("kind: Job\napiVersion: batch/v1\nspec: {}\n"),
               HasSubstr("m.yaml:1: a Job without metadata.name"));
 }
