@@ -200,8 +200,8 @@ void Sorter::finish(Ask& ask, const Parts& parts) {
         "its part " + quote(unit) + " asks for a domain of its own; one for all members is what can be asked for";
   }
   if (minimum > placement::kMaxGangMembers) {
-    ask.obstacle = "needs " + std::to_string(minimum) + " members together; " +
-                   std::to_string(placement::kMaxGangMembers) + " are the most that are placed as one";
+    ask.invalid = "needs " + std::to_string(minimum) + " members together; " +
+                  std::to_string(placement::kMaxGangMembers) + " are the most that are placed as one";
   }
   ask.minimum = static_cast<std::int32_t>(std::clamp<std::int64_t>(minimum, 1, placement::kMaxGangMembers + 1));
   // Said of the role, a minimum makes for a better answer.
