@@ -8,6 +8,7 @@
 
 #include "scheduler/base/quote.h"
 #include "scheduler/kube/objects/gang.h"
+#include "scheduler/placement/gang.h"
 
 namespace mortise::sim {
 namespace {
@@ -23,13 +24,15 @@ struct Collected {
 };
 
 /// What tells apart members that are not alike.
-auto kind_of(const placement::PodRequest& request) {
+auto kind_of(const AskingPod& pod) {
+  const placement::PodRequest& request = pod.request;
   std::vector<std::tuple<std::string, int, std::int64_t, std::int64_t, std::int32_t, std::int64_t>> containers;
   for (const auto& ask : request.asks) {
     containers.emplace_back(ask.name, static_cast<int>(ask.kind), ask.cpu, ask.memory, ask.gpus, ask.gpu_milli);
   }
-  return std::tuple(request.cpu, request.memory, request.gpus, request.gpu_milli, request.models, request.qos,
-                    request.topology_policy, request.nvlink, request.pod_level_resources, std::move(containers));
+  return std::tuple(pod.node_selector, request.cpu, request.memory, request.gpus, request.gpu_milli, request.models,
+                    request.qos, request.topology_policy, request.nvlink, request.pod_level_resources,
+                    std::move(containers));
 }
 
 /// What is known of one ask beside the ask itself.
@@ -55,7 +58,7 @@ class Sorter {
   Status add(const ManifestPod& from);
   void add_single(const ManifestPod& from, AskingPod pod);
   void add_to_gang(const ManifestPod& from, AskingPod pod, const kube::GangRef& ref);
-  static void add_member(Ask& ask, const std::string& role, AskingPod pod);
+  void add_member(std::size_t ask, const std::string& role, AskingPod pod);
   static void take_topology(const kube::GangRef& ref, Ask& ask, Parts& parts);
   static void finish(Ask& ask, const Parts& parts);
 
@@ -63,6 +66,8 @@ class Sorter {
   std::vector<Ask> asks_;
   std::map<std::string, std::size_t> by_key_;  // gangs that start together have one
   std::map<std::size_t, Parts> parts_;         // of the asks that are gangs
+  /// Which role of an ask it is, by its name and what its members ask for.
+  std::map<std::tuple<std::size_t, std::string, decltype(kind_of(AskingPod()))>, std::size_t> roles_;
 };
 
 std::string joint_key(const kube::GangRef& ref) {
@@ -77,17 +82,11 @@ std::string role_of(const kube::GangRef& ref, const std::string& name) {
   return ref.together.size() < 2 ? name : ref.identity;
 }
 
-void Sorter::add_member(Ask& ask, const std::string& role, AskingPod pod) {
-  const auto alike = std::find_if(ask.roles.begin(), ask.roles.end(), [&](const AskingRole& known) {
-    const AskingPod& first = known.members.front();
-    return known.name == role && first.node_selector == pod.node_selector &&
-           kind_of(first.request) == kind_of(pod.request);
-  });
-  if (alike != ask.roles.end()) {
-    alike->members.push_back(std::move(pod));
-  } else {
-    ask.roles.push_back({role, {std::move(pod)}, 0});
-  }
+void Sorter::add_member(std::size_t ask, const std::string& role, AskingPod pod) {
+  std::vector<AskingRole>& roles = asks_[ask].roles;
+  const auto [known, is_new] = roles_.try_emplace({ask, role, kind_of(pod)}, roles.size());
+  if (is_new) roles.push_back({role, {}, 0});
+  roles[known->second].members.push_back(std::move(pod));
 }
 
 /// The whole gang in one domain is what can be planned.
@@ -132,7 +131,7 @@ void Sorter::add_to_gang(const ManifestPod& from, AskingPod pod, const kube::Gan
   ++own.found;
   take_topology(ref, ask, parts);
   if (from.pod.node_name.empty()) {
-    add_member(ask, role_of(ref, ref.role), std::move(pod));
+    add_member(entry->second, role_of(ref, ref.role), std::move(pod));
   } else {
     ask.nodes.push_back(from.pod.node_name);
     ++own.on_nodes;
@@ -179,7 +178,7 @@ std::string obstacle_of(const Collected& gang) {
 }
 
 void Sorter::finish(Ask& ask, const Parts& parts) {
-  std::int32_t minimum = 0;
+  std::int64_t minimum = 0;
   for (const auto& [key, gang] : parts.gangs) {
     if (ask.obstacle.empty()) ask.obstacle = obstacle_of(gang);
     for (const kube::GangRole& role : gang.ref.roles) {
@@ -200,7 +199,11 @@ void Sorter::finish(Ask& ask, const Parts& parts) {
     ask.obstacle =
         "its part " + quote(unit) + " asks for a domain of its own; one for all members is what can be asked for";
   }
-  ask.minimum = std::max(minimum, 1);
+  if (minimum > placement::kMaxGangMembers) {
+    ask.invalid = "needs " + std::to_string(minimum) + " members together; " +
+                  std::to_string(placement::kMaxGangMembers) + " are the most that are placed as one";
+  }
+  ask.minimum = static_cast<std::int32_t>(std::clamp<std::int64_t>(minimum, 1, placement::kMaxGangMembers + 1));
   // Said of the role, a minimum makes for a better answer.
   if (ask.roles.size() == 1) raise_minima(ask.roles, ask.roles.front().name, ask.minimum);
 }

@@ -36,6 +36,7 @@ struct Ask {
   std::string required_level;      ///< of the topology; empty: anywhere
   std::string preferred_level;
   std::string obstacle;  ///< why it is not asked about at all, e.g. members are missing; empty: it is
+  std::string invalid;   ///< why it could not be placed on any cluster; empty: it could
 
   bool is_gang() const { return !convention.empty(); }
 };

@@ -109,6 +109,10 @@ Explainer::NodeList Explainer::selected(const kube::Labels& selector) const {
 Result<Answer> Explainer::answer(Ask ask) {
   Answer answer;
   answer.ask = std::move(ask);
+  if (!answer.ask.invalid.empty()) {
+    answer.reasons.push_back({std::string(reason_name(placement::GangReason::kInvalid)), 0, answer.ask.invalid});
+    return answer;
+  }
   if (!answer.ask.obstacle.empty()) {
     answer.reasons.push_back({"GangWaits", 0, answer.ask.obstacle});
     return answer;

@@ -67,6 +67,10 @@ class Reader {
     if (sized) {
       auto decoded = kube::decode_group_object(object);
       if (!decoded) return Error{where + decoded.message()};
+      if (manifest_.objects.find(decoded->kind, decoded->ns, decoded->name) != nullptr) {
+        return Error{where + kind + " " + quote(decoded->ns + (decoded->ns.empty() ? "" : "/") + decoded->name) +
+                     " appears twice; each name may appear once in a namespace"};
+      }
       manifest_.objects.put(*std::move(decoded));
     }
     if (makes_pods(version, kind)) {

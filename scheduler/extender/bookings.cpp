@@ -26,8 +26,13 @@ Booking& Bookings::put(const PodRequest& pod, std::string_view node, Stage stage
   Booking& booking = by_uid_[pod.uid];
   booking.request = pod;
   booking.node = node;
-  booking.stage = stage;
+  set_stage(pod.uid, booking, stage);
   return booking;
+}
+
+void Bookings::set_stage(const std::string& uid, Booking& booking, Stage stage) {
+  booking.stage = stage;
+  if (listener_ != nullptr) listener_->booking_changed(uid);
 }
 
 void Bookings::give_back(Booking& booking) {
@@ -45,7 +50,9 @@ void Bookings::forget(std::string_view uid) {
   const auto pods = by_node_.find(booking.node);
   pods->second.erase(pods->second.find(uid));
   if (pods->second.empty()) by_node_.erase(pods);
+  const std::string gone = found->first;  // what `uid` is a view of may end here
   by_uid_.erase(found);
+  if (listener_ != nullptr) listener_->booking_changed(gone);
 }
 
 Status Bookings::reserve(const PodRequest& pod, const placement::Placed& placed, Nanoseconds expires,
@@ -89,14 +96,14 @@ bool Bookings::start_binding(std::string_view uid) {
   const auto found = by_uid_.find(uid);
   if (found == by_uid_.end() || found->second.stage != Stage::kReserved) return false;
   expiry_.erase({found->second.expires, found->first});
-  found->second.stage = Stage::kBinding;
+  set_stage(found->first, found->second, Stage::kBinding);
   return true;
 }
 
 void Bookings::binding_unknown(std::string_view uid, Nanoseconds expires) {
   const auto found = by_uid_.find(uid);
   if (found == by_uid_.end() || found->second.stage != Stage::kBinding) return;
-  found->second.stage = Stage::kReserved;
+  set_stage(found->first, found->second, Stage::kReserved);
   found->second.expires = expires;
   expiry_.emplace(expires, found->first);
 }
@@ -133,7 +140,7 @@ void Bookings::bound(const PodRequest& pod, std::string_view node, const DeviceS
       }
       if (booking.stage == Stage::kReserved) expiry_.erase({booking.expires, pod.uid});
       if (booking.stage != Stage::kBound) booking.lists_begun = lists_begun_;
-      booking.stage = Stage::kBound;
+      set_stage(pod.uid, booking, Stage::kBound);
       resize(booking, pod);
       return;
     }

@@ -42,12 +42,24 @@ struct Booking {
   bool is_short(const placement::ClusterState& cluster) const;
 };
 
+/// Hears of every pod whose booking came, went or is at another stage. Must not change bookings.
+class BookingsListener {
+ public:
+  virtual ~BookingsListener() = default;
+  virtual void booking_changed(std::string_view uid) = 0;
+};
+
 /// Which pod holds what, by UID. Changes the cluster state; nothing else may change allocations. Not synchronised.
 class Bookings {
  public:
   explicit Bookings(placement::ClusterState& cluster) : cluster_(cluster) {}
 
   const placement::ClusterState& cluster() const { return cluster_; }
+  /// One listener at most, which must stop before it ends.
+  void tell(BookingsListener& listener) { listener_ = &listener; }
+  void stop_telling(const BookingsListener& listener) {
+    if (listener_ == &listener) listener_ = nullptr;
+  }
   /// The inside of the node of this name; null when the node, or its inside, is not known.
   const placement::NodeTopology* topology_of(std::string_view node) const;
 
@@ -145,6 +157,7 @@ class Bookings {
   };
 
   Booking& put(const placement::PodRequest& pod, std::string_view node, Booking::Stage stage);
+  void set_stage(const std::string& uid, Booking& booking, Booking::Stage stage);
   void forget(std::string_view uid);
   void give_back(Booking& booking);
   void take_place(Booking& booking);
@@ -157,6 +170,7 @@ class Bookings {
   void complete_short_ones(std::string_view node);
 
   placement::ClusterState& cluster_;
+  BookingsListener* listener_ = nullptr;
   std::uint64_t lists_begun_ = 0;
   std::unordered_map<std::string, Booking, TextHash, std::equal_to<>> by_uid_;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_node_;

@@ -1,7 +1,11 @@
 #include "scheduler/extender/gang_feed.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "scheduler/extender/asked_pods.h"
+#include "scheduler/placement/gang.h"
 
 namespace mortise::extender {
 namespace {
@@ -28,6 +32,18 @@ std::string selector_text(const kube::Pod& pod) {
   std::string text;
   for (const auto& [key, value] : pod.node_selector) text += key + "=" + value + ",";
   return text;
+}
+
+std::pair<std::string, std::string> name_of(const kube::Pod& pod) {
+  return {pod.ns.empty() ? "default" : pod.ns, pod.name};
+}
+
+/// The gangs that start together with this one, as a name; empty: it is for itself.
+std::string party_of(const GangRef& gang) {
+  std::string all;
+  if (gang.together.size() < 2) return all;
+  for (const std::string& name : gang.together) all += (all.empty() ? "" : "+") + name;
+  return all;
 }
 
 /// What the recognition of its gang looks at.
@@ -60,47 +76,104 @@ GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod
       spec.invalid = priority.message();
     }
   }
-  if (gang.together.size() > 1) join(gang, spec);
+  if (const std::string all = party_of(gang); !all.empty()) join(gang, all, spec);
+  if (spec.minimum > placement::kMaxGangMembers && spec.invalid.empty()) {
+    spec.invalid = "needs " + std::to_string(spec.minimum) + " members together; " +
+                   std::to_string(placement::kMaxGangMembers) + " are the most that are placed as one";
+  }
   return spec;
 }
 
 /// Gangs that start together are one, each of them a role of it.
-void GangFeed::join(const GangRef& gang, GangSpec& spec) {
-  std::string all;
-  for (const std::string& name : gang.together) all += (all.empty() ? "" : "+") + name;
-  Party& party = parties_[all];
-  if (spec.waits_for.empty()) party[gang.identity] = gang.minimum;
+void GangFeed::join(const GangRef& gang, const std::string& all, GangSpec& spec) {
+  std::map<std::string, std::int32_t>& minima = parties_[all].minima;
+  if (spec.waits_for.empty()) minima[gang.identity] = gang.minimum;
   spec.key = spec.convention + ":" + all;
   spec.name = all;
   spec.object = {};
-  spec.minimum = 0;
+  std::int64_t together = 0;
   spec.roles.clear();
   for (const std::string& name : gang.together) {
-    const auto known = party.find(name);
-    if (known == party.end()) {
+    const auto known = minima.find(name);
+    if (known == minima.end()) {
       if (spec.waits_for.empty()) spec.waits_for = "waits for gang " + name + ", with which it starts together";
       continue;
     }
-    spec.minimum += known->second;
+    together += known->second;
     spec.roles.push_back({name, known->second});
   }
+  spec.minimum = static_cast<std::int32_t>(std::min<std::int64_t>(together, std::numeric_limits<std::int32_t>::max()));
+  if (together <= placement::kMaxGangMembers || !spec.invalid.empty()) return;
+  spec.invalid = "its " + std::to_string(spec.roles.size()) + " gangs need " + std::to_string(together) +
+                 " members together; " + std::to_string(placement::kMaxGangMembers) +
+                 " are the most that are placed as one";
 }
 
 Result<bool> GangFeed::see(const kube::Pod& pod) {
+  forget_unasked();
+  const bool is_gone = gone_.contains(pod.uid);
+  if (!is_gone) end_namesake(pod);
   const Result<std::optional<GangRef>> gang = kube::recognise_gang(pod, objects_);
   if (!gang.ok()) return gang.error();
   if (!gang->has_value() || (*gang)->convention == GangConvention::kNativePodGroup) {
     if (gangs_.is_member(pod.uid)) leave(pod.uid);
     return false;
   }
-  if (gone_.contains(pod.uid)) return Error{"the pod is gone"};
+  if (is_gone) return Error{"the pod is gone"};
+  if (pod.uid.empty()) return Error{"the pod has no UID, by which members are told apart"};
   Result<placement::PodRequest> request = kube::pod_request(pod);
-  if (!request.ok() || pod.uid.empty()) return false;
-  pods_.try_emplace(pod.uid, Known{{}, lists_begun_}).first->second.pod = without_containers(pod);
+  if (!request.ok()) return false;
+  remember(pod, party_of(**gang));
   const GangSpec spec = spec_of(**gang, *request);
   gangs_.see(spec, {*request, (*gang)->together.size() > 1 ? (*gang)->identity : (*gang)->role, selector_text(pod),
                     pod.preemption_policy != "Never"});
   return true;
+}
+
+/// No two pods have one name at one time: the UID that is heard of last is the one that is there.
+void GangFeed::end_namesake(const kube::Pod& pod) {
+  const auto other = by_name_.find(name_of(pod));
+  if (pod.uid.empty() || other == by_name_.end() || other->second == pod.uid) return;
+  const std::string uid = other->second;
+  gone(uid);
+  gangs_.free_place(uid);
+}
+
+void GangFeed::remember(const kube::Pod& pod, const std::string& party) {
+  const auto [entry, is_new] = pods_.try_emplace(pod.uid, Known{{}, lists_begun_});
+  Known& known = entry->second;
+  if (!is_new && name_of(known.pod) != name_of(pod)) by_name_.erase(name_of(known.pod));
+  known.pod = without_containers(pod);
+  by_name_[name_of(pod)] = pod.uid;
+  change_party(known, party);
+  if (clock_ == nullptr) return;
+  by_asked_.erase({known.asked, pod.uid});
+  known.asked = clock_->now();
+  by_asked_.emplace(known.asked, pod.uid);
+}
+
+/// One that nobody is of any more is forgotten.
+void GangFeed::change_party(Known& known, const std::string& party) {
+  if (known.party == party) return;
+  const auto before = parties_.find(known.party);
+  if (before != parties_.end() && --before->second.pods == 0) parties_.erase(before);
+  if (!party.empty()) ++parties_[party].pods;
+  known.party = party;
+}
+
+void GangFeed::forget_unasked() {
+  if (clock_ == nullptr) return;
+  const Nanoseconds now = clock_->now();
+  while (!by_asked_.empty() && now - by_asked_.begin()->first >= AskedPods::kForgottenAfter) {
+    const std::string uid = by_asked_.begin()->second;
+    if (!gangs_.has_place(uid)) {
+      leave(uid);
+      continue;
+    }
+    by_asked_.erase(by_asked_.begin());
+    pods_.find(uid)->second.asked = now;
+    by_asked_.emplace(now, uid);
+  }
 }
 
 void GangFeed::update(const kube::Pod& pod) {
@@ -132,7 +205,13 @@ void GangFeed::gone(std::string_view uid) {
 
 void GangFeed::leave(std::string_view uid) {
   gangs_.gone(uid);
-  if (const auto pod = pods_.find(uid); pod != pods_.end()) pods_.erase(pod);
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return;
+  const auto named = by_name_.find(name_of(pod->second.pod));
+  if (named != by_name_.end() && named->second == uid) by_name_.erase(named);
+  by_asked_.erase({pod->second.asked, pod->first});
+  change_party(pod->second, {});
+  pods_.erase(pod);
 }
 
 void GangFeed::keep_only(const std::unordered_set<std::string_view>& uids, bool announced) {

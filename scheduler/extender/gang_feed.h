@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "scheduler/base/clock.h"
 #include "scheduler/base/result.h"
 #include "scheduler/extender/gangs.h"
 #include "scheduler/kube/objects/gang.h"
@@ -23,9 +25,13 @@ class GangFeed {
   /// It must outlive the feed.
   explicit GangFeed(Gangs& gangs) : gangs_(gangs) {}
 
+  /// Nobody tells when a pod is gone: a member that has no place, and that has not been asked about for as long as
+  /// asked pods are remembered, is. The clock must outlive the feed.
+  void forget_by(const Clock& clock) { clock_ = &clock; }
+
   /// Whether the pod, which waits or is bound, is a member of a gang that is placed as a whole; then it is one from now
   /// on. Members of native pod groups are not: kube-scheduler decides about these together itself. An error is the
-  /// fault of the pod or its group object.
+  /// fault of the pod or its group object. A member of the same name and another UID is gone.
   Result<bool> see(const kube::Pod& pod);
   /// The pod is like this now, whatever has become of it.
   void update(const kube::Pod& pod);
@@ -44,21 +50,34 @@ class GangFeed {
   void replace(kube::GroupKind kind, std::string_view api_group, const std::vector<kube::GroupObject>& objects);
 
  private:
-  /// Gangs that start together, by name, with the minimum of those that are known.
-  using Party = std::map<std::string, std::int32_t>;
+  /// Gangs that start together.
+  struct Party {
+    std::map<std::string, std::int32_t> minima{};  // of those that are known, by name
+    std::size_t pods = 0;
+  };
+  struct Known {
+    kube::Pod pod;
+    std::uint64_t lists_begun = 0;  // when it came to be known
+    std::string party{};            // empty: none
+    Nanoseconds asked = 0;
+  };
+  using Name = std::pair<std::string, std::string>;  // namespace and name
 
   void leave(std::string_view uid);
+  void end_namesake(const kube::Pod& pod);
+  void forget_unasked();
+  void remember(const kube::Pod& pod, const std::string& party);
+  void change_party(Known& known, const std::string& party);
   GangSpec spec_of(const kube::GangRef& gang, const placement::PodRequest& pod);
-  void join(const kube::GangRef& gang, GangSpec& spec);
+  void join(const kube::GangRef& gang, const std::string& all, GangSpec& spec);
   void look_again(kube::GroupKind kind, std::string_view ns);
 
   Gangs& gangs_;
   kube::GroupObjects objects_;
-  struct Known {
-    kube::Pod pod;
-    std::uint64_t lists_begun = 0;  // when it came to be known
-  };
-  std::map<std::string, Known, std::less<>> pods_;  // those that say they are of a gang, by UID
+  const Clock* clock_ = nullptr;                            // null: somebody tells when a pod is gone
+  std::map<std::string, Known, std::less<>> pods_;          // those that say they are of a gang, by UID
+  std::map<Name, std::string> by_name_;                     // their UIDs
+  std::set<std::pair<Nanoseconds, std::string>> by_asked_;  // their UIDs; with a clock only
   std::uint64_t lists_begun_ = 0;
   std::map<std::string, Party> parties_;
   std::set<std::string, std::less<>> gone_;  // lately: kube-scheduler may still ask about them

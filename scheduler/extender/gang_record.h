@@ -69,15 +69,37 @@ enum class GangPhase {
 inline constexpr int kGangPhaseCount = static_cast<int>(GangPhase::kFinished) + 1;
 std::string_view gang_phase_name(GangPhase phase);
 
+enum class MemberState { kWaiting, kReserved, kBinding, kBound, kSucceeded };
+
+/// Members of a gang by what they hold.
+struct GangTally {
+  std::int32_t succeeded = 0;
+  std::int32_t bound = 0;
+  std::int32_t binding = 0;
+  std::int32_t reserved = 0;
+  std::int32_t waiting = 0;
+  /// Without roles of nobody.
+  std::map<std::string, std::int32_t> have_by_role{};
+  std::map<std::string, std::int32_t> waiting_by_role{};
+
+  std::int32_t have() const { return succeeded + bound + binding + reserved; }
+  bool holds_on() const { return bound + binding + succeeded > 0; }
+  /// Counts `by` more members of the role, which may be negative.
+  void add(MemberState state, const std::string& role, std::int32_t by);
+
+  friend bool operator==(const GangTally&, const GangTally&) = default;
+};
+
 /// One member, as far as it is known.
 struct GangMemberRecord {
   GangPod pod;
   std::string kind;         ///< members of one kind are alike
   std::uint64_t order = 0;  ///< of arrival
   bool succeeded = false;
-  bool asked = false;       ///< kube-scheduler has, and was told to wait
-  bool bind_tried = false;  ///< since the gang got its places
-  int asks = 0;             ///< how often its place was the answer
+  MemberState counted = MemberState::kWaiting;  ///< in the gang's tally
+  bool asked = false;                           ///< kube-scheduler has, and was told to wait
+  bool bind_tried = false;                      ///< since the gang got its places
+  int asks = 0;                                 ///< how often its place was the answer
 };
 
 /// A node on which kube-scheduler could make room for a member.
@@ -164,6 +186,8 @@ struct GangRecord {
   GangSpec spec;
   std::uint64_t order = 0;                                                 ///< of arrival
   std::map<std::string, GangMemberRecord, std::less<>> members{};          ///< by UID
+  GangTally tally{};                                                       ///< of members, and of those in `succeeded`
+  std::map<std::int32_t, std::int32_t> priorities{};                       ///< how many members have each
   std::map<std::string, GangKindRecord, std::less<>> kinds{};              ///< by GangMemberRecord::kind
   std::map<std::string, std::int32_t, std::less<>> succeeded{};            ///< members that are gone since, by role
   std::map<std::string, std::vector<std::string>, std::less<>> vacated{};  ///< nodes of members that are gone, by kind
@@ -172,6 +196,7 @@ struct GangRecord {
   std::optional<GangPreemption> preemption{};
   std::optional<std::pair<std::uint64_t, std::uint64_t>> no_preemption{};  ///< as of this version and epoch
   Nanoseconds expires = 0;              ///< when places that are only reserved are given back; 0: there are none
+  Nanoseconds booked_until = 0;         ///< none of their bookings ends before; not later than `expires`
   std::optional<Nanoseconds> kicked{};  ///< when members were last woken to try again
   bool left_unused = false;             ///< its places ran out, and no member came since
   std::uint64_t kicked_for = 0;         ///< how often something had become free by then

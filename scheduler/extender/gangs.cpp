@@ -49,28 +49,6 @@ std::optional<NodeId> Gangs::place_of(std::string_view uid) const {
   return cluster_.find_node(bookings_.find(uid)->node);
 }
 
-Gangs::Tally Gangs::tally(const GangRecord& gang) const {
-  Tally tally;
-  for (const auto& [role, count] : gang.succeeded) {
-    tally.succeeded += count;
-    tally.have_by_role[role] += count;
-  }
-  for (const auto& [uid, member] : gang.members) {
-    const Booking* booking = bookings_.find(uid);
-    std::int32_t* count = &tally.waiting;
-    if (member.succeeded) {
-      count = &tally.succeeded;
-    } else if (booking != nullptr) {
-      count = booking->stage == Stage::kReserved  ? &tally.reserved
-              : booking->stage == Stage::kBinding ? &tally.binding
-                                                  : &tally.bound;
-    }
-    ++*count;
-    ++(count == &tally.waiting ? tally.waiting_by_role : tally.have_by_role)[member.pod.role];
-  }
-  return tally;
-}
-
 std::int32_t Gangs::missing(const GangRecord& gang, const Tally& tally) {
   return std::max(0, gang.spec.minimum - tally.have());
 }
@@ -91,10 +69,8 @@ bool Gangs::whole(const GangRecord& gang, const Tally& tally) {
 }
 
 std::int32_t Gangs::priority(const GangRecord& gang) const {
-  if (gang.spec.priority || gang.members.empty()) return gang.spec.priority.value_or(0);
-  std::int32_t lowest = gang.members.begin()->second.pod.request.priority;
-  for (const auto& [uid, member] : gang.members) lowest = std::min(lowest, member.pod.request.priority);
-  return lowest;
+  if (gang.spec.priority || gang.priorities.empty()) return gang.spec.priority.value_or(0);
+  return gang.priorities.begin()->first;
 }
 
 std::int32_t Gangs::priority_as_preemptor(const GangRecord& gang) const {
@@ -115,15 +91,10 @@ const GangRecord* Gangs::gang_of(std::string_view uid) const {
 }
 
 std::string Gangs::problem(const GangRecord& gang) const {
-  if (!gang.spec.invalid.empty() || gang.spec.priority) return gang.spec.invalid;
-  const std::int32_t lowest = priority(gang);
-  for (const auto& [uid, member] : gang.members) {
-    const std::int32_t other = member.pod.request.priority;
-    if (other == lowest) continue;
-    return "members of one gang have priorities " + std::to_string(lowest) + " and " + std::to_string(other) +
-           "; give them one, or their group a priority class";
-  }
-  return {};
+  if (!gang.spec.invalid.empty() || gang.spec.priority || gang.priorities.size() < 2) return gang.spec.invalid;
+  const auto lowest = gang.priorities.begin();
+  return "members of one gang have priorities " + std::to_string(lowest->first) + " and " +
+         std::to_string(std::next(lowest)->first) + "; give them one, or their group a priority class";
 }
 
 GangPhase Gangs::phase(const GangRecord& gang) const {
@@ -145,6 +116,7 @@ void Gangs::see(const GangSpec& spec, const GangPod& pod) {
   const std::string& uid = pod.request.uid;
   const auto before = gang_of_.find(uid);
   if (before != gang_of_.end() && before->second != spec.key) {
+    give_up_place(uid);
     erase_member(*find_gang(uid), uid);
   }
   const auto [entry, is_new] = gangs_.try_emplace(spec.key);
@@ -153,15 +125,21 @@ void Gangs::see(const GangSpec& spec, const GangPod& pod) {
     gang.spec = spec;
     gang.order = ++arrivals_;
   }
-  const auto [member, joined] = gang.members.try_emplace(uid);
+  const auto [found, joined] = gang.members.try_emplace(uid);
+  Member& member = found->second;
+  if (!joined) count(gang, member, -1);
+  member.pod = pod;
+  member.counted = state_of(*found);
+  count(gang, member, 1);
+  std::string kind = pod.role + '\n' + std::to_string(cluster_.intern(pod.request).value) + '\n' + pod.selector;
   if (joined) {
     gang_of_.insert_or_assign(uid, spec.key);
-    member->second.order = ++arrivals_;
+    member.order = ++arrivals_;
     gang.left_unused = false;
     if (!tally(gang).holds_on()) gang.refusal.reset();
   }
-  member->second.pod = pod;
-  member->second.kind = pod.role + '\n' + std::to_string(cluster_.intern(pod.request).value) + '\n' + pod.selector;
+  // Its place was planned for something else.
+  if (std::exchange(member.kind, std::move(kind)) != member.kind || joined) give_up_place(uid);
   if (!is_new) respecify(spec);
 }
 
@@ -169,12 +147,30 @@ void Gangs::respecify(const GangSpec& spec) {
   const auto found = gangs_.find(spec.key);
   if (found == gangs_.end() || found->second.spec == spec) return;
   GangRecord& gang = found->second;
-  gang.spec = spec;
+  const GangSpec before = std::exchange(gang.spec, spec);
   gang.refusal.reset();
   settle(gang);
+  const bool asks_else =
+      before.required_level != spec.required_level || before.minimum != spec.minimum || before.roles != spec.roles;
+  if (asks_else) give_back_unfit(gang);
   // kube-scheduler does not look at group objects: it would not ask again by itself.
-  const Tally now = tally(gang);
+  const Tally& now = tally(gang);
   if (may_be_placed(gang) && complete(gang, now) && !whole(gang, now)) kick_scouts(gang, batch_of(gang, nullptr, now));
+}
+
+/// What was reserved for what the gang asked for before: all of it is planned anew if it does not do now.
+void Gangs::give_back_unfit(GangRecord& gang) {
+  if (tally(gang).reserved == 0) return;
+  domains_.refresh();
+  if (!whole(gang, tally(gang)) || !common_domain(gang)) release(gang);
+}
+
+/// Of a member that is not bound.
+void Gangs::give_up_place(std::string_view uid) {
+  if (!is_reserved(uid)) return;
+  bookings_.drop_reservation(uid);
+  find_gang(uid)->members.find(uid)->second.asks = 0;
+  freed();
 }
 
 bool Gangs::may_be_placed(const GangRecord& gang) const {
@@ -182,7 +178,9 @@ bool Gangs::may_be_placed(const GangRecord& gang) const {
 }
 
 void Gangs::erase_member(GangRecord& gang, std::string_view uid) {
-  gang.members.erase(gang.members.find(uid));
+  const auto member = gang.members.find(uid);
+  count(gang, member->second, -1);
+  gang.members.erase(member);
   gang_of_.erase(gang_of_.find(uid));
   settle(gang);
 }
@@ -218,24 +216,38 @@ std::int64_t Gangs::release(GangRecord& gang) {
 
 void Gangs::expire() {
   const Nanoseconds now = clock_.now();
+  if (next_end_ <= now) end_what_is_over(now);
+  if (bookings_.drop_expired(now)) freed();
+}
+
+void Gangs::end_what_is_over(Nanoseconds now) {
+  next_end_ = std::numeric_limits<Nanoseconds>::max();
   for (auto& [key, gang] : gangs_) {
     expire_preemption(gang);
+    if (gang.preemption) look_again_at(gang.preemption->until);
     if (gang.expires != 0 && gang.expires <= now && release(gang) > 0) {
       ++figures_.expired;
       gang.left_unused = true;
     }
+    if (gang.expires != 0 && gang.booked_until <= now) {
+      for (const auto& [uid, member] : gang.members) bookings_.extend(uid, gang.expires);
+      gang.booked_until = gang.expires;
+    }
+    if (gang.expires != 0) look_again_at(gang.booked_until);
     for (auto& [name, kind] : gang.kinds) {
       if (std::erase_if(kind.aside, [&](const auto& aside) { return aside.second <= now; }) > 0) freed();
+      for (const auto& [node, until] : kind.aside) look_again_at(until);
     }
   }
-  if (bookings_.drop_expired(now)) freed();
 }
 
 void Gangs::succeeded(std::string_view uid) {
-  if (GangRecord* gang = find_gang(uid)) {
-    gang->members.find(uid)->second.succeeded = true;
-    freed();
-  }
+  GangRecord* gang = find_gang(uid);
+  if (gang == nullptr) return;
+  Entry& member = *gang->members.find(uid);
+  member.second.succeeded = true;
+  recount(*gang, member);
+  freed();
 }
 
 void Gangs::gone(std::string_view uid) {
@@ -245,6 +257,7 @@ void Gangs::gone(std::string_view uid) {
   const Booking* booking = bookings_.find(uid);
   if (member.succeeded) {
     ++gang->succeeded[member.pod.role];
+    gang->tally.add(MemberState::kSucceeded, member.pod.role, 1);
   } else if (booking != nullptr && booking->stage != Stage::kReserved) {
     gang->vacated[member.kind].push_back(booking->node);
   }
@@ -322,7 +335,9 @@ std::optional<GangAnswer> Gangs::answer_place(GangRecord& gang, Entry& entry, st
   }
   if (!offered && nodes.size() <= 1) return wait(entry, std::string(kElsewhere));
   if (offered) {
-    gang.kinds[member.kind].aside[node] = clock_.now() + times_.aside_for;
+    const Nanoseconds until = clock_.now() + times_.aside_for;
+    gang.kinds[member.kind].aside[node] = until;
+    look_again_at(until);
   } else {
     member.asks = 0;
   }
@@ -339,11 +354,8 @@ std::string Gangs::start_bind(std::string_view uid, std::string_view node) {
   if (!is_reserved(uid) || booking->node != node) return "its gang holds no place for it on node " + std::string(node);
   if (!whole(*gang, tally(*gang))) return std::string(kNotWhole);
   Member& member = gang->members.find(uid)->second;
-  // Only once for each, so that places end that nobody is bound to in the end.
-  if (!std::exchange(member.bind_tried, true)) {
-    gang->expires = clock_.now() + times_.reserve_for;
-    for (const auto& [other, record] : gang->members) bookings_.extend(other, gang->expires);
-  }
+  // Only once for each, so that places end that nobody is bound to in the end. Bookings hear of it when they would end.
+  if (!std::exchange(member.bind_tried, true)) gang->expires = clock_.now() + times_.reserve_for;
   return {};
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,7 +42,7 @@ struct GangTimes {
 /// Gangs from their first member to their last: who is there, who has a place, what they wait for. All members that
 /// must start together get their places at once or none does, and none is bound before. Which pod holds what is in the
 /// bookings; here is only what they do not know. No I/O; not synchronised.
-class Gangs {
+class Gangs final : private BookingsListener {
  public:
   /// All must outlive it; the domains know the nodes.
   Gangs(Bookings& bookings, placement::ClusterState& cluster, placement::Domains& domains,
@@ -50,19 +52,26 @@ class Gangs {
         domains_(domains),
         planner_(cluster, domains, policy, seed),
         clock_(clock),
-        times_(times) {}
+        times_(times) {
+    bookings_.tell(*this);
+  }
+  ~Gangs() override { bookings_.stop_telling(*this); }
+  Gangs(const Gangs&) = delete;
+  Gangs& operator=(const Gangs&) = delete;
 
   /// Gangs that are on several nodes may be victims, too: what kube-scheduler does not evict of them is evicted by
   /// these. They must outlive it.
   void evict_through(Evictions& evictions) { evictions_ = &evictions; }
 
-  /// The pod is a member of this gang, waiting or bound, and the gang is like this now.
+  /// The pod is a member of this gang, waiting or bound, and the gang is like this now. What was reserved for it as one
+  /// of another gang, or before it asked for something else, is given back.
   void see(const GangSpec& spec, const GangPod& pod);
   /// The member has done its work.
   void succeeded(std::string_view uid);
   /// The member is gone, or has failed. Before the bookings forget it.
   void gone(std::string_view uid);
-  /// All of the gang's members say this of it now.
+  /// All of the gang's members say this of it now. Places that are only reserved are given back when they do not do for
+  /// what it says.
   void respecify(const GangSpec& spec);
   void node_left(NodeId node);
   /// Something became free.
@@ -78,6 +87,10 @@ class Gangs {
   }
 
   bool is_member(std::string_view uid) const { return gang_of_.find(uid) != gang_of_.end(); }
+  /// Reserved, being bound or bound.
+  bool has_place(std::string_view uid) const { return bookings_.find(uid) != nullptr; }
+  /// The pod is known to hold nothing any more.
+  void free_place(std::string_view uid) { bookings_.ended(uid); }
   /// kube-scheduler asks where the member, which is not bound, may go of these nodes.
   GangAnswer ask(std::string_view uid, std::span<const NodeId> nodes);
   /// kube-scheduler asks who is to go so that the member, which is not bound, gets a place; there it could make room.
@@ -108,7 +121,9 @@ class Gangs {
   /// The node is kept for a gang that this pod must not get in the way of.
   bool kept_from(NodeId node, std::string_view uid, std::int32_t priority) const;
 
-  /// Gives back what nobody came for, and looks who is to be woken. To be called often.
+  /// Gives back what nobody came for.
+  void expire();
+  /// The same, and looks who is to be woken. To be called often.
   void tick();
   /// The next to be woken; empty: nobody is.
   std::optional<GangKick> next_kick();
@@ -135,20 +150,9 @@ class Gangs {
   /// Some nodes are kept or held for gangs.
   bool keeps_nodes() const { return kept_.has_value() || !held_.empty(); }
 
-  /// Members by what they hold.
-  struct Tally {
-    std::int32_t succeeded = 0;
-    std::int32_t bound = 0;
-    std::int32_t binding = 0;
-    std::int32_t reserved = 0;
-    std::int32_t waiting = 0;
-    std::map<std::string, std::int32_t> have_by_role{};
-    std::map<std::string, std::int32_t> waiting_by_role{};
-
-    std::int32_t have() const { return succeeded + bound + binding + reserved; }
-    bool holds_on() const { return bound + binding + succeeded > 0; }
-  };
-  Tally tally(const GangRecord& gang) const;
+  using Tally = GangTally;
+  /// Kept up to date with every change, so that a question does not look at all members.
+  static const Tally& tally(const GangRecord& gang) { return gang.tally; }
 
  private:
   using Member = GangMemberRecord;
@@ -168,12 +172,21 @@ class Gangs {
   static bool whole(const GangRecord& gang, const Tally& tally);
   void erase_member(GangRecord& gang, std::string_view uid);
   void settle(GangRecord& gang);
+  void give_up_place(std::string_view uid);
+  void give_back_unfit(GangRecord& gang);
   std::int64_t release(GangRecord& gang);
-  void expire();
+  void end_what_is_over(Nanoseconds now);
+  void look_again_at(Nanoseconds when) { next_end_ = std::min(next_end_, when); }
   bool is_reserved(std::string_view uid) const;
   void note_nodes(GangRecord& gang, const Member& member, std::span<const NodeId> nodes);
   std::optional<GangAnswer> answer_place(GangRecord& gang, Entry& member, std::span<const NodeId> nodes);
   GangAnswer wait(Entry& member, std::string reason, GangAnswer::Kind kind = GangAnswer::Kind::kWait);
+
+  // gangs_tally.cpp
+  void booking_changed(std::string_view uid) override;
+  MemberState state_of(const Entry& entry) const;
+  static void count(GangRecord& gang, const Member& member, std::int32_t by);
+  void recount(GangRecord& gang, Entry& member);
 
   // gangs_place.cpp
   std::optional<GangAnswer> place(GangRecord& gang, Entry& asker);
@@ -195,7 +208,6 @@ class Gangs {
   std::vector<NodeId> nodes_for(const GangRecord& gang, const std::string& kind, Where where) const;
   Asked request_of(const GangRecord& gang, const Batch& batch, const Tally& tally, Where where) const;
   placement::GangDecision search(const GangRecord& gang, const Batch& batch, const Tally& tally, Where where);
-  placement::GangDecision search_yielding(GangRecord& gang, const Batch& batch, const Tally& tally);
   bool take(GangRecord& gang, const Batch& batch, const placement::GangPlan& plan, const Entry* asker);
   static std::vector<Entry*> members_of(const GangRecord& gang, const Batch& batch, const placement::GangPlan& plan);
   static bool roles_met(const GangRecord& gang, const Tally& tally, const Batch& batch,
@@ -223,6 +235,16 @@ class Gangs {
   void end_preemption(GangRecord& gang);
   void expire_preemption(GangRecord& gang);
   bool is_for_another(NodeId node, std::string_view gang, std::int32_t priority) const;
+  // gangs_yield.cpp
+  struct Wanted {
+    GangRecord& gang;
+    const Batch& batch;
+    const Tally& tally;
+  };
+  placement::GangDecision search_yielding(const Wanted& wanted);
+  placement::GangDecision search_without(const std::vector<GangRecord*>& others, const Wanted& wanted);
+  bool takes_from(const placement::GangPlan& plan, const GangRecord& other) const;
+  std::vector<GangRecord*> who_yields(std::vector<GangRecord*> lower, const Wanted& wanted);
 
   // gangs_wake.cpp
   void update_kept();
@@ -246,16 +268,16 @@ class Gangs {
 
   // gangs_restore.cpp
   struct Believed;
-  struct RestoreDomain {
-    std::optional<std::uint64_t> only;  // where bound members are; nothing: anywhere
+  struct CommonDomain {
+    std::optional<std::uint64_t> only;  // where members are that have a place; nothing: anywhere
     int level;
   };
   std::map<std::string, std::vector<const SlotClaim*>> by_gang(const std::vector<SlotClaim>& claims) const;
   Believed believe(GangRecord& gang, const std::vector<const SlotClaim*>& claims, const PlanTexts& maps,
                    std::vector<RefusedSlot>& refused);
-  std::optional<RestoreDomain> domain_to_restore(const GangRecord& gang) const;
+  std::optional<CommonDomain> common_domain(const GangRecord& gang) const;
   std::uint64_t domain_at(NodeId node, int level) const;
-  bool restore_place(GangRecord& gang, const Entry& member, const StoredSlot& slot, const RestoreDomain& domain);
+  bool restore_place(GangRecord& gang, const Entry& member, const StoredSlot& slot, const CommonDomain& domain);
   void restore_gang(GangRecord& gang, const Believed& believed);
   void note_vacated(GangRecord& gang, const Believed& believed);
 
@@ -271,7 +293,8 @@ class Gangs {
   std::map<NodeId, std::string> held_;  // nodes of preemptions, and for which gang
   Evictions* evictions_ = nullptr;
   std::deque<GangKick> kicks_;
-  std::set<std::string, std::less<>> kicked_uids_;  // of kicks_
+  std::set<std::string, std::less<>> kicked_uids_;                  // of kicks_
+  Nanoseconds next_end_ = std::numeric_limits<Nanoseconds>::max();  // nothing ends before
   std::uint64_t arrivals_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t freed_ = 0;

@@ -149,41 +149,6 @@ Gangs::Asked Gangs::request_of(const GangRecord& gang, const Batch& batch, const
   return asked;
 }
 
-/// Places that are only reserved for gangs of lower priority count as free: as few gangs as there is a need for, those
-/// of the lowest priority and that came last. They give them back when the search succeeds.
-GangDecision Gangs::search_yielding(GangRecord& gang, const Batch& batch, const Tally& tally) {
-  std::vector<GangRecord*> yielding;
-  for (auto& [key, other] : gangs_) {
-    if (priority(other) < priority(gang) && phase(other) == GangPhase::kReserved) yielding.push_back(&other);
-  }
-  std::sort(yielding.begin(), yielding.end(),
-            [&](const GangRecord* a, const GangRecord* b) { return ranks_before(*b, *a); });
-  const auto without = [&](const std::vector<GangRecord*>& gangs) {
-    return bookings_.try_out([&](placement::ClusterState& cluster) {
-      for (const GangRecord* other : gangs) {
-        for (const auto& [uid, member] : other->members) {
-          if (is_reserved(uid)) (void)cluster.release(*bookings_.find(uid)->allocation);
-        }
-      }
-      return search(gang, batch, tally, Where::kAllowed);
-    });
-  };
-  const auto succeeds = [&](const std::vector<GangRecord*>& gangs) {
-    return std::holds_alternative<GangPlan>(without(gangs));
-  };
-  if (yielding.empty() || !succeeds(yielding)) return GangRejected{GangReason::kNoRoom, {}};
-  for (std::size_t i = yielding.size(); i-- > 0;) {  // whoever ranks highest is spared first
-    std::vector<GangRecord*> fewer = yielding;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (succeeds(fewer)) yielding = std::move(fewer);
-  }
-  for (GangRecord* other : yielding) {
-    release(*other);
-    ++figures_.yielded;
-  }
-  return search(gang, batch, tally, Where::kAllowed);
-}
-
 /// A role of several kinds may lack members that its kinds' minima cannot express.
 bool Gangs::roles_met(const GangRecord& gang, const Tally& tally, const Batch& batch, const GangPlan& plan) {
   std::map<std::string, std::int32_t> have = tally.have_by_role;
@@ -225,7 +190,7 @@ std::vector<Gangs::Entry*> Gangs::members_of(const GangRecord& gang, const Batch
 /// All of the plan or nothing of it.
 bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, const Entry* asker) {
   // What was reserved before does not last longer for it: places that are never used must end.
-  const bool goes_on = tally(gang).reserved > 0;
+  const bool goes_on = tally(gang).reserved > 0 && gang.expires != 0;
   const Nanoseconds expires = goes_on ? gang.expires : clock_.now() + times_.reserve_for;
   const std::vector<Entry*> taking = members_of(gang, batch, plan);
   std::vector<Entry*> taken;
@@ -241,6 +206,8 @@ bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, con
     taken.push_back(entry);
   }
   gang.expires = expires;
+  if (!goes_on) gang.booked_until = expires;
+  look_again_at(gang.booked_until);
   gang.plan.reset();
   gang.refusal.reset();
   gang.blocked_since.reset();
@@ -304,7 +271,7 @@ std::optional<GangAnswer> Gangs::place(GangRecord& gang, Entry& asker) {
   look(Where::kAllowed);
   const auto* rejected = std::get_if<GangRejected>(&decision);
   if (rejected != nullptr && rejected->reason == GangReason::kNoRoom) {
-    GangDecision other = search_yielding(gang, batch, now);
+    GangDecision other = search_yielding({gang, batch, now});
     if (std::holds_alternative<GangPlan>(other)) decision = std::move(other);
   }
   const auto* plan = std::get_if<GangPlan>(&decision);

@@ -157,6 +157,7 @@ void Gangs::adopt(GangRecord& gang, const Batch& batch, GangPreemption preemptio
     held_.insert_or_assign(member.node, gang.spec.key);
   }
   gang.preemption = std::move(preemption);
+  look_again_at(gang.preemption->until);
   gang.no_preemption.reset();
   ++figures_.preemptions;
   expect_evictions(gang);

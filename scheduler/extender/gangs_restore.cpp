@@ -125,9 +125,9 @@ Gangs::Believed Gangs::believe(GangRecord& gang, const std::vector<const SlotCla
   return believed;
 }
 
-/// Nothing: bound members are apart, so there is no domain that the others could be in.
-std::optional<Gangs::RestoreDomain> Gangs::domain_to_restore(const GangRecord& gang) const {
-  RestoreDomain domain{std::nullopt, placement::Domains::kCluster};
+/// Of the required level. Nothing: there is no such level, or members that have a place are apart.
+std::optional<Gangs::CommonDomain> Gangs::common_domain(const GangRecord& gang) const {
+  CommonDomain domain{std::nullopt, placement::Domains::kCluster};
   if (gang.spec.required_level.empty()) return domain;
   const auto level = domains_.find_level(gang.spec.required_level);
   if (!level) return std::nullopt;
@@ -145,7 +145,7 @@ std::uint64_t Gangs::domain_at(NodeId node, int level) const {
 }
 
 /// On the node of the plan: with its devices if they are free, else with what is best there now.
-bool Gangs::restore_place(GangRecord& gang, const Entry& member, const StoredSlot& slot, const RestoreDomain& domain) {
+bool Gangs::restore_place(GangRecord& gang, const Entry& member, const StoredSlot& slot, const CommonDomain& domain) {
   const placement::PodRequest& pod = member.second.pod.request;
   const auto node = cluster_.find_node(slot.node);
   if (!node || !domains_.knows(*node)) return false;
@@ -174,9 +174,10 @@ void Gangs::restore_gang(GangRecord& gang, const Believed& believed) {
       for (const StoredSlot& slot : slots) places[{role, slot.tag}] = &slot;  // the latest word counts
     }
   }
-  const std::optional<RestoreDomain> domain = domain_to_restore(gang);
+  const std::optional<CommonDomain> domain = common_domain(gang);
   if (!domain || !may_be_placed(gang) || !complete(gang, tally(gang))) return;
-  if (gang.expires == 0) gang.expires = clock_.now() + times_.reserve_for;
+  if (gang.expires == 0) gang.booked_until = gang.expires = clock_.now() + times_.reserve_for;
+  look_again_at(gang.booked_until);
   const std::string state = "restored-" + std::to_string(gang.revision);
   std::int64_t restored = 0;
   for (Entry& entry : gang.members) {

@@ -82,7 +82,7 @@ void Gangs::wake_blocked() {
   waking_ = some_left;
   nodes_changed_ = nodes_changed_ && some_left;
   for (GangRecord* gang : blocked) {
-    const Tally members = tally(*gang);
+    const Tally& members = tally(*gang);
     if (complete(*gang, members) && members.waiting > 0) kick_scouts(*gang, batch_of(*gang, nullptr, members));
   }
 }
@@ -191,7 +191,7 @@ void Gangs::update_kept() {
   GangRecord* first = nullptr;
   for (auto& [key, gang] : gangs_) {
     if (!gang.blocked_since || !gang.refusal || !may_be_placed(gang)) continue;
-    const Tally members = tally(gang);
+    const Tally& members = tally(gang);
     if (members.waiting == 0 || !complete(gang, members) || whole(gang, members)) continue;
     if (now - *gang.blocked_since < times_.age && !members.holds_on()) continue;
     if (first == nullptr || ranks_before(gang, *first)) first = &gang;

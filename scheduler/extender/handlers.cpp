@@ -194,7 +194,8 @@ Placed Handlers::best_not_aside(const PodRequest& pod, const AskedPod& memory, A
 }
 
 void Handlers::drop_expired() {
-  if (bookings_.drop_expired(clock_.now()) && gangs_ != nullptr) gangs_->freed();
+  if (gangs_ != nullptr) return gangs_->expire();
+  (void)bookings_.drop_expired(clock_.now());
 }
 
 FilterAnswer Handlers::filter(const PodQuestion& question) {

@@ -190,9 +190,12 @@ ServerOptions scheduler_side(const Options& options, const Certificates& certifi
 }
 
 void place_gangs(Gangs& gangs, GangFeed& feed, Evictions& evictions, LoadedCluster& cluster, Handlers& handlers,
-                 Live* live) {
+                 const Clock& clock, Live* live) {
   handlers.place_gangs(gangs, feed);
-  if (live == nullptr) return;
+  if (live == nullptr) {
+    feed.forget_by(clock);
+    return;
+  }
   live->feed_gangs(gangs, feed, *cluster.domains);
   live->carry_out(evictions);
   gangs.evict_through(evictions);
@@ -242,7 +245,7 @@ int serve(const Options& options) {
   Gangs gangs(*cluster->bookings, *cluster->state, *cluster->domains, *cluster->gang_policy, options.start.seed, clock);
   GangFeed gang_feed(gangs);
   Evictions evictions(*cluster->bookings, clock);
-  place_gangs(gangs, gang_feed, evictions, *cluster, handlers, live.get());
+  place_gangs(gangs, gang_feed, evictions, *cluster, handlers, clock, live.get());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
                   &log);
 

@@ -50,6 +50,49 @@ std::string value_of(const std::map<std::string, std::string>& values, std::stri
   return found == values.end() ? std::string() : found->second;
 }
 
+constexpr std::size_t kMaxUidBytes = 128;
+constexpr std::size_t kMaxNameBytes = 253;  // of objects and namespaces
+constexpr std::size_t kMaxLabelBytes = 63;  // of a label's value
+
+Status check_length(std::string_view what, std::size_t bytes, std::size_t most) {
+  if (bytes <= most) return ok_status();
+  return Error{std::string(what) + " has " + std::to_string(bytes) + " bytes; Kubernetes allows " +
+               std::to_string(most)};
+}
+
+/// Of names that are joined by slashes.
+std::size_t longest_part(std::string_view names) {
+  std::size_t longest = 0;
+  for (std::size_t from = 0; from <= names.size();) {
+    const std::size_t to = std::min(names.find('/', from), names.size());
+    longest = std::max(longest, to - from);
+    from = to + 1;
+  }
+  return longest;
+}
+
+std::size_t longest_value(const std::map<std::string, std::string>& values) {
+  std::size_t longest = 0;
+  for (const auto& [key, value] : values) longest = std::max(longest, value.size());
+  return longest;
+}
+
+/// What no API server takes comes from somebody else, and must not fill our memory.
+Status check_lengths(const Pod& pod, const GangRef& gang) {
+  std::size_t gang_name = std::max(longest_part(gang.identity), gang.role.size());
+  for (const std::string& name : gang.together) gang_name = std::max(gang_name, longest_part(name));
+  const std::array<Status, 6> checks = {
+      check_length("the UID", pod.uid.size(), kMaxUidBytes),
+      check_length("the pod's name", pod.name.size(), kMaxNameBytes),
+      check_length("the namespace", pod.ns.size(), kMaxNameBytes),
+      check_length("a label's value", longest_value(pod.labels), kMaxLabelBytes),
+      check_length("a nodeSelector's value", longest_value(pod.node_selector), kMaxLabelBytes),
+      check_length("the gang's name", gang_name, kMaxNameBytes),
+  };
+  const auto wrong = std::find_if(checks.begin(), checks.end(), [](const Status& check) { return !check.ok(); });
+  return wrong == checks.end() ? ok_status() : *wrong;
+}
+
 /// A gang of one: to place it is to place the pod.
 bool says_nothing(const GangRef& gang) {
   return gang.minimum == 1 && gang.total <= 1 && gang.topology.empty() && gang.together.empty();
@@ -122,6 +165,9 @@ Result<std::optional<GangRef>> recognise_gang(const Pod& pod, const GroupObjects
     GangRef& gang = **reading;
     gang.convention = row.info.convention;
     if (gang.waits_for.empty() && gang.minimum == 0) return no_gang();  // its group says that each pod is for itself
+    if (const Status lengths = check_lengths(pod, gang); !lengths) {
+      return Error{"gang by " + std::string(row.info.name) + ": " + lengths.message()};
+    }
     const Status asks = read_topology_asks(pod, gang);
     if (!asks) return asks.error();
     if (says_nothing(gang)) return no_gang();

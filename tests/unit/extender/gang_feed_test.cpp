@@ -296,5 +296,113 @@ TEST_F(GangFeedTest, LeadersThatComeFirstTakeNothingFromReplicasThatCanStart) {
   for (const auto& [replica, members] : placed) EXPECT_EQ(members, 2) << replica;
 }
 
+TEST_F(GangFeedTest, APodThatIsCreatedAnewCountsOnceAndTheOldOneHoldsNothing) {
+  const auto made = [](int number, const std::string& uid) {
+    kube::Pod pod = member("g", number, 8, 2);
+    pod.uid = uid;
+    return pod;
+  };
+  (void)filter(made(0, "old-0"));
+  EXPECT_EQ(with_verdict(filter(made(1, "old-1")), Verdict::kPassed).size(), 1U);
+  EXPECT_EQ(test_.bookings().reserved(), 2U);
+  EXPECT_TRUE(with_verdict(filter(made(0, "new-0")), Verdict::kPassed).size() == 1U);
+  EXPECT_EQ(test_.bookings().find("old-0"), nullptr);
+  EXPECT_EQ(gangs_.gangs().begin()->second.members.size(), 2U);
+  // kube-scheduler may know the old one for a moment yet.
+  EXPECT_EQ(reason_of(filter(made(0, "old-0")), "big-a"), "GangInvalid: the pod is gone");
+  EXPECT_EQ(gangs_.gangs().begin()->second.members.size(), 2U);
+}
+
+TEST_F(GangFeedTest, TheNodeOfABoundMemberIsFreeForThePodThatHasItsNameNow) {
+  kube::Pod pod = member("g", 0, 8, 1);
+  (void)filter(pod);
+  pod.annotations["mortise.dev/gang-min-member"] = "2";
+  const kube::Pod other = member("g", 1, 8, 2);
+  (void)filter(pod);
+  (void)filter(other);
+  ASSERT_EQ(bind(pod, "big-a"), "");
+  ASSERT_EQ(bind(other, "big-b"), "");
+  pod.uid = "new";
+  EXPECT_EQ(with_verdict(filter(pod), Verdict::kPassed), std::vector<std::string>{"big-a"});
+  EXPECT_EQ(bind(pod, "big-a"), "");
+}
+
+TEST_F(GangFeedTest, AMemberWithoutUidIsRefused) {
+  kube::Pod pod = member("g", 0, 1, 2);
+  pod.uid.clear();
+  EXPECT_EQ(reason_of(filter(pod), "big-a"), "GangInvalid: the pod has no UID, by which members are told apart");
+}
+
+TEST_F(GangFeedTest, WhereNobodyTellsAMemberWithoutPlaceIsForgottenTenMinutesAfterItsLastQuestion) {
+  feed_.forget_by(test_.clock());
+  const kube::Pod first = member("g", 0, 8, 1);
+  kube::Pod pair = member("h", 0, 1, 2);
+  ASSERT_TRUE(gangs_.gangs().empty());
+  (void)filter(pair);
+  test_.clock().advance(599 * kSecond);
+  (void)filter(pod("single", 1));
+  EXPECT_EQ(gangs_.gangs().size(), 1U);
+  (void)filter(pair);
+  test_.clock().advance(599 * kSecond);
+  (void)filter(pod("single", 1));
+  EXPECT_EQ(gangs_.gangs().size(), 1U);
+  test_.clock().advance(1 * kSecond);
+  (void)filter(pod("single", 1));
+  EXPECT_TRUE(gangs_.gangs().empty());
+}
+
+TEST_F(GangFeedTest, AMemberThatHasAPlaceIsNotForgotten) {
+  feed_.forget_by(test_.clock());
+  const kube::Pod first = member("g", 0, 8, 2);
+  const kube::Pod second = member("g", 1, 8, 2);
+  (void)filter(first);
+  (void)filter(second);
+  ASSERT_EQ(bind(first, "big-a"), "");
+  for (int i = 0; i < 3; ++i) {
+    test_.clock().advance(600 * kSecond);
+    (void)filter(pod("single", 1));
+  }
+  ASSERT_EQ(gangs_.gangs().size(), 1U);
+  EXPECT_EQ(gangs_.gangs().begin()->second.members.size(), 1U);
+  EXPECT_TRUE(gangs_.is_member(first.uid));
+}
+
+TEST_F(GangFeedTest, WhereSomebodyTellsAMemberIsNotForgotten) {
+  (void)filter(member("g", 0, 8, 2));
+  test_.clock().advance(3600 * kSecond);
+  (void)filter(pod("single", 1));
+  EXPECT_EQ(gangs_.gangs().size(), 1U);
+}
+
+kube::Pod of_groups(kube::Pod pod, const std::string& name, const std::string& minimum, const std::string& groups) {
+  pod.annotations = {{"gang.scheduling.koordinator.sh/name", name},
+                     {"gang.scheduling.koordinator.sh/min-available", minimum},
+                     {"gang.scheduling.koordinator.sh/groups", groups}};
+  return pod;
+}
+
+TEST_F(GangFeedTest, WhatGangsThatStartTogetherSaidEndsWithTheirLastPod) {
+  const std::string groups = R"(["default/x","default/y"])";
+  const kube::Pod of_x = of_groups(pod("x-0", 1), "x", "1", groups);
+  (void)filter(of_x);
+  feed_.gone(of_x.uid);
+  EXPECT_EQ(reason_of(filter(of_groups(pod("y-0", 1), "y", "1", groups)), "big-a"),
+            "GangWaits: waits for gang default/x, with which it starts together");
+}
+
+// 3 x 1,000,000.
+TEST_F(GangFeedTest, GangsThatTogetherAreLargerThanAnyThatIsPlacedAreRefusedWithTheArithmetic) {
+  const std::string groups = R"(["default/x","default/y","default/z"])";
+  for (const char* name : {"x", "y", "z"}) (void)filter(of_groups(pod(name, 1), name, "1000000", groups));
+  EXPECT_EQ(reason_of(filter(of_groups(pod("x", 1), "x", "1000000", groups)), "big-a"),
+            "GangInvalid: its 3 gangs need 3000000 members together; 16384 are the most that are placed as one");
+}
+
+TEST_F(GangFeedTest, AGangLargerThanAnyThatIsPlacedIsRefusedWithTheArithmetic) {
+  EXPECT_EQ(reason_of(filter(member("g", 0, 1, 16'385)), "big-a"),
+            "GangInvalid: needs 16385 members together; 16384 are the most that are placed as one");
+  EXPECT_TRUE(reason_of(filter(member("h", 0, 1, 16'384)), "big-a").starts_with("GangIncomplete"));
+}
+
 }  // namespace
 }  // namespace mortise::extender

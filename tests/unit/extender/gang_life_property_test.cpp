@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/extender/counted.h"
 #include "tests/unit/extender/gang_world.h"
 
 namespace mortise::extender {
@@ -52,6 +53,7 @@ class World : public GangWorld {
         ASSERT_TRUE(held[booking->node].insert(device).second) << uid << " shares " << booking->node << "/" << device;
       });
     }
+    for (const auto& [key, gang] : gangs_->gangs()) ASSERT_EQ(Gangs::tally(gang), counted(gang, *bookings_)) << key;
     for (auto& [key, group] : groups_) {
       const bool holds = std::any_of(pods_.begin(), pods_.end(), [&, &key = key](const auto& entry) {
         return entry.second.gang == key && gangs_->place_of(entry.first).has_value();

@@ -61,6 +61,7 @@ class GangWorld {
   }
 
   void start() {
+    gangs_.reset();
     cluster_ = std::make_unique<placement::ClusterState>();
     bookings_ = std::make_unique<Bookings>(*cluster_);
     domains_ = std::make_unique<placement::Domains>(*cluster_, std::vector<placement::TopologyLevel>{{"rack", "rack"}});

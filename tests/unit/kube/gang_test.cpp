@@ -470,5 +470,15 @@ TEST(GangConventions, AreAllInTheDocumentation) {
   }
 }
 
+TEST(Gang, NamesLongerThanKubernetesAllowsAreRefused) {
+  const auto told_of = [](std::size_t gang, std::size_t label) {
+    return told(pod_of({{"l", std::string(label, 'l')}},
+                       {{"mortise.dev/gang-name", std::string(gang, 'g')}, {"mortise.dev/gang-min-member", "2"}}));
+  };
+  EXPECT_THAT(told_of(254, 63), HasSubstr("the gang's name has 254 bytes; Kubernetes allows 253"));
+  EXPECT_THAT(told_of(253, 64), HasSubstr("a label's value has 64 bytes; Kubernetes allows 63"));
+  EXPECT_THAT(told_of(253, 63), testing::Not(HasSubstr("Kubernetes allows")));
+}
+
 }  // namespace
 }  // namespace mortise::kube

@@ -269,6 +269,20 @@ TEST_F(Explain, AGangThatIsNotCompleteWaits) {
             "waits for its group object PodGroup x/pg");
 }
 
+// 3 x 1,000,000, of which 3 are there.
+TEST_F(Explain, GangsThatTogetherAreLargerThanAnyThatIsPlacedAreRefusedWithTheArithmetic) {
+  std::vector<json> pods;
+  for (const char* name : {"A", "B", "C"}) {
+    pods.push_back(pod(std::string(1, static_cast<char>(*name + 32)), 1));
+    pods.back()["metadata"]["annotations"] = {{"gang.scheduling.koordinator.sh/name", name},
+                                              {"gang.scheduling.koordinator.sh/min-available", "1000000"},
+                                              {"gang.scheduling.koordinator.sh/groups", R"(["x/A","x/B","x/C"])"}};
+  }
+  const json reason = explain({node("a", 8)}, pods).at("reasons")[0];
+  EXPECT_EQ(reason.at("reason"), "GangInvalid");
+  EXPECT_EQ(reason.at("detail"), "needs 3000000 members together; 16384 are the most that are placed as one");
+}
+
 TEST_F(Explain, PartsThatAskForADomainEachAreNotTakenForTheWhole) {
   std::vector<json> pods = gang("g", 2, 1);
   for (int i = 0; i < 2; ++i) {
@@ -431,6 +445,8 @@ TEST_F(Explain, MistakesAreOneLineWithFileAndLine) {
   EXPECT_THAT(refuses("kind: PyTorchJob\napiVersion: kubeflow.org/v1\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: "
                       "{Worker: {replicas: -1}}}\n"),
               HasSubstr("m.yaml:1: "));
+  const std::string group = "kind: PodGroup\napiVersion: scheduling.x-k8s.io/v1alpha1\nmetadata: {name: g}\n";
+  EXPECT_THAT(refuses(group + "---\n" + group), HasSubstr("m.yaml:5: PodGroup \"default/g\" appears twice"));
   EXPECT_THAT(refuses("kind: Job\napiVersion: batch/v1\nspec: {}\n"),
               HasSubstr("m.yaml:1: a Job without metadata.name"));
 }
