@@ -103,7 +103,7 @@ TEST_F(GangsTest, PlacesTakenBesideOneThatOutlivedTheOthersLastTheirTime) {
   EXPECT_EQ(run("g-1"), second);
 }
 
-TEST_F(GangsTest, AMemberThatAsksForMoreThanItsPlaceHasGivesItUp) {
+TEST_F(GangsTest, AMemberThatAsksForMoreThanItHasGivesUpItsPlace) {
   node("a", "r1");
   const GangSpec spec = gang("g", 2);
   members(spec, 0, 2, 1);
