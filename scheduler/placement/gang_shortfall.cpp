@@ -55,8 +55,9 @@ std::string GangSearch::shortfall_together(std::vector<Spot> tops) {
     for (const Mix& mix : room(top)) count(top, mix);
   }
   counted_ = all_mixes_known();
-  for (const Spot& top : counted_ ? std::vector<Spot>{} : tops) {
-    const Mix& goal = request_.min > 0 ? wanted_ : least_;
+  const Mix& goal = request_.min > 0 ? wanted_ : least_;
+  for (const Spot& top : tops) {
+    if (counted_) break;
     count(top, packer_.pack(nodes_to_pack(top), goal, [](const Mix&) { return true; })->members);
   }
   std::string what;
