@@ -106,7 +106,8 @@ std::string refused_text(const Answer& answer) {
   std::string text = heading(answer) + ": does not fit\n" + note_text(answer);
   for (const WhyNot& why : answer.reasons) {
     if (answer.ask.is_gang()) {
-      text += fmt::format("  {}: {}{}\n", why.reason, why.detail, why.exact ? "" : " (the search was cut short)");
+      text +=
+          fmt::format("  {}: {}{}\n", why.reason, why.detail, why.exact ? std::string_view() : placement::kCutShort);
     } else {
       text += fmt::format("  {}: {} node{}\n", why.reason, why.nodes, why.nodes == 1 ? "" : "s");
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "scheduler/base/json_depth.h"
 #include "scheduler/base/rng.h"
 
 namespace mortise::sim {
@@ -170,6 +171,7 @@ std::string run_file(const ReplayResult& run, std::string_view inputs_digest) {
 }
 
 std::optional<StoredRun> parse_run_file(const std::string& text) {
+  if (nested_deeper(text)) return std::nullopt;
   try {
     Json json = Json::parse(text);
     const auto digest = json.at(kDigestKey).get<std::string>();

@@ -14,4 +14,7 @@ std::string one_line(std::string_view text, std::size_t limit = 80);
 /// The same in double quotes.
 std::string quote(std::string_view text);
 
+/// Well-formed UTF-8 throughout.
+bool is_utf8(std::string_view text);
+
 }  // namespace mortise

@@ -233,7 +233,9 @@ bool Gangs::take(GangRecord& gang, const Batch& batch, const GangPlan& plan, con
 void Gangs::refuse(GangRecord& gang, const GangRejected& rejected) {
   if (!gang.blocked_since) gang.blocked_since = clock_.now();
   if (rejected.reason != GangReason::kNoRoom) gang.blocked_since.reset();
-  gang.refusal = GangRefusal{rejected.reason, rejected.detail, 0, 0, freed_};
+  std::string detail = rejected.detail;
+  if (!rejected.exact) detail += placement::kCutShort;
+  gang.refusal = GangRefusal{rejected.reason, std::move(detail), 0, 0, freed_};
   ++figures_.refusals;
 }
 

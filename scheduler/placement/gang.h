@@ -70,6 +70,9 @@ struct GangRejected {
   bool exact = true;   ///< false: the search was cut short, so a way may have been missed
 };
 
+/// What is said after `detail` where `exact` is false.
+inline constexpr std::string_view kCutShort = " (the search was cut short)";
+
 using GangDecision = std::variant<GangPlan, GangRejected>;
 
 /// The most members of a gang, and the most of its roles that ask for different things.

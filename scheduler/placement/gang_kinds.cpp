@@ -13,11 +13,11 @@ bool same_list(const NodeList& a, const NodeList& b) {
   if (a.has_value() != b.has_value()) return false;
   return !a || (a->data() == b->data() && a->size() == b->size());
 }
+}  // namespace
 
 std::size_t choice(const GangKind& kind) {
   return kind.like->allowed ? kind.like->allowed->size() : std::numeric_limits<std::size_t>::max();
 }
-}  // namespace
 
 std::vector<GangKind> gang_kinds(const GangRequest& request, ClusterState& cluster, std::uint64_t seed) {
   std::vector<GangKind> kinds;

@@ -20,6 +20,9 @@ struct GangKind {
   std::int64_t weight = 1;  ///< milli-GPU; without GPUs next to nothing
 };
 
+/// To how many nodes it may go; the largest number there is: to any.
+std::size_t choice(const GangKind& kind);
+
 /// The roles as kinds: those that ask for the most GPUs first, then those that may go to the fewest nodes.
 std::vector<GangKind> gang_kinds(const GangRequest& request, ClusterState& cluster, std::uint64_t seed);
 

@@ -114,7 +114,8 @@ GangDecision GangPlanner::plan(const GangRequest& request) {
   // What members that have a place hold would count as free on empty nodes.
   if (request.bound.empty()) {
     GangSearch ever(context, request, kinds, levels, GangRooms::View::kEmpty);
-    if (!ever.fits()) return GangRejected{GangReason::kNeverFits, ever.shortfall(), ever.exact()};
+    // A search that was cut short proves nothing.
+    if (!ever.fits() && ever.exact()) return GangRejected{GangReason::kNeverFits, ever.shortfall()};
   }
   return GangRejected{GangReason::kNoRoom, now.shortfall(), now.exact()};
 }

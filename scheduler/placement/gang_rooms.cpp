@@ -15,7 +15,7 @@ GangRooms::GangRooms(const ClusterState& cluster, const Domains& domains, NodeRo
       view_(view),
       entry_of_(cluster.node_count(), 0),
       tallies_(domains.domain_slots()) {
-  intern({Mix{}});
+  intern({{Mix{}}, {}, 0});
 }
 
 std::int64_t GangRooms::weight(const Mix& mix) const {
@@ -24,18 +24,25 @@ std::int64_t GangRooms::weight(const Mix& mix) const {
   return sum;
 }
 
-std::uint32_t GangRooms::intern(Mixes mixes) {
-  const auto [found, fresh] = room_ids_.try_emplace(std::move(mixes), static_cast<std::uint32_t>(rooms_.size()));
+std::uint32_t GangRooms::intern(Room room) {
+  const auto [found, fresh] = room_ids_.try_emplace(std::move(room), static_cast<std::uint32_t>(rooms_.size()));
   if (!fresh) return found->second;
-  Room room;
-  room.mixes = found->first;
-  for (const Mix& mix : room.mixes) {
-    for (std::size_t k = 0; k < kMaxKinds; ++k) room.alone.of[k] = std::max(room.alone.of[k], mix.of[k]);
-    room.weight = std::max(room.weight, weight(mix));
-  }
-  rooms_.push_back(std::move(room));
+  rooms_.push_back(found->first);
   counts_.push_back(0);
   return found->second;
+}
+
+/// Where not every mix is known: no more GPUs than are free, and of pods without GPUs what there is of each alone.
+std::int64_t GangRooms::most_weight(const NodeTrial& node, const NodeRoom::Room& room) const {
+  std::int64_t most = 0;
+  if (room.exact) {
+    for (const Mix& mix : room.mixes) most = std::max(most, weight(mix));
+    return most;
+  }
+  for (std::size_t k = 0; k < weights_.size(); ++k) {
+    if (node_room_.shape(k).gpus == 0) most += weights_[k] * room.alone.of[k];
+  }
+  return most + node.state().milli_free();
 }
 
 NodeTrial GangRooms::trial(NodeId node) const {
@@ -48,7 +55,11 @@ std::uint32_t GangRooms::look_at(NodeId node) {
   const std::uint32_t like =
       view_ == View::kNow ? cluster_.node_state(node).value : cluster_.state_of(node).machine.value;
   const auto [found, fresh] = known_.try_emplace(std::uint64_t{like} << 32 | kinds, 0);
-  if (fresh) found->second = intern(node_room_.mixes(trial(node), kinds, sums_));
+  if (!fresh) return found->second;
+  const NodeTrial here = trial(node);
+  NodeRoom::Room room = node_room_.room(here, kinds, sums_);
+  const std::int64_t most = most_weight(here, room);
+  found->second = intern({std::move(room.mixes), room.alone, most});
   return found->second;
 }
 

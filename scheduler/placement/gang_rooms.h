@@ -53,7 +53,9 @@ class GangRooms {
   struct Room {
     Mixes mixes;
     Mix alone;
-    std::int64_t weight = 0;  // the most that one of the mixes counts for
+    std::int64_t weight = 0;  // no mix that fits counts for more
+
+    friend auto operator<=>(const Room&, const Room&) = default;
   };
   /// How many nodes of a domain have which room.
   struct Tally {
@@ -63,8 +65,9 @@ class GangRooms {
   };
 
   std::int64_t weight(const Mix& mix) const;
+  std::int64_t most_weight(const NodeTrial& node, const NodeRoom::Room& room) const;
   std::uint32_t look_at(NodeId node);
-  std::uint32_t intern(Mixes mixes);
+  std::uint32_t intern(Room room);
   void add(std::uint32_t room, std::uint32_t nodes);
   const Mixes& of_alike(std::uint32_t room, std::uint32_t nodes);
 
@@ -76,7 +79,7 @@ class GangRooms {
   MixSums sums_;
   View view_;
   std::vector<Room> rooms_;  // 0: none
-  std::map<Mixes, std::uint32_t> room_ids_;
+  std::map<Room, std::uint32_t> room_ids_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Mixes> of_alike_;  // by room and number of nodes
   std::unordered_map<std::uint64_t, std::uint32_t> known_;             // by state or machine, and kinds; never walked
   std::vector<std::uint32_t> entry_of_;                                // by NodeId

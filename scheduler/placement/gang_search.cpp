@@ -13,8 +13,6 @@ constexpr int kSettleTries = 16;
 /// Of GPUs of a node of whose inside nothing is known.
 constexpr std::int64_t kUnknownQuality = 500;
 constexpr std::int64_t kFullQuality = 1000;
-/// Domains that are looked at for the best of those in which the gang does not fit, the most promising ones.
-constexpr std::size_t kTopsInText = 32;
 
 std::vector<MemberKind> members_of(const std::vector<GangKind>& kinds) {
   std::vector<MemberKind> members;
@@ -26,6 +24,15 @@ std::vector<std::int64_t> weights_of(const std::vector<GangKind>& kinds) {
   std::vector<std::int64_t> weights;
   for (const GangKind& kind : kinds) weights.push_back(kind.weight);
   return weights;
+}
+
+/// What is needed of each kind at least, if so many members of all kinds together are.
+Mix needed(Mix least, const Mix& wanted, std::int64_t min) {
+  for (std::size_t k = 0; k < kMaxKinds; ++k) {
+    const std::int64_t without = wanted.total() - wanted.of[k];
+    least.of[k] = static_cast<std::uint16_t>(std::max<std::int64_t>(least.of[k], min - without));
+  }
+  return least;
 }
 
 Mix counts(const std::vector<GangKind>& kinds, std::int32_t GangKind::*which) {
@@ -44,11 +51,13 @@ GangSearch::GangSearch(const Context& context, const GangRequest& request, std::
       weights_(weights_of(kinds_)),
       wanted_(counts(kinds_, &GangKind::count)),
       least_(counts(kinds_, &GangKind::min)),
+      need_(needed(least_, wanted_, request.min)),
       node_room_(context.cluster, context.policy, members_of(kinds_)),
       rooms_(context.cluster, context.domains, node_room_,
              kind_masks(kinds_, view == GangRooms::View::kNow ? &GangRole::allowed : &GangRole::eligible,
                         context.cluster.node_count()),
-             weights_, wanted_, view) {
+             weights_, wanted_, view),
+      packer_(context.cluster, rooms_, node_room_, kinds_) {
   for (const NodeId node : request.bound) {
     if (!context.domains.knows(node)) continue;
     bound_.push_back(node);
@@ -68,6 +77,11 @@ std::int64_t GangSearch::free_gpus(const Spot& spot) const {
 
 bool GangSearch::may_hold(const Spot& spot, const Mix& members) const {
   return spot.node ? rooms_.alone(*spot.node).covers(members) : rooms_.may_hold(spot.domain, members);
+}
+
+bool GangSearch::in_use(const Spot& spot) const {
+  if (!spot.node) return bound_domains_.contains(spot.domain);
+  return std::find(bound_.begin(), bound_.end(), *spot.node) != bound_.end();
 }
 
 void GangSearch::collect(DomainId under, std::vector<Spot>& nodes) const {
@@ -136,47 +150,108 @@ const Mix* GangSearch::best_of(const Mixes& mixes) const {
 
 bool GangSearch::fits() {
   const std::vector<Spot> tops = spots(levels_.required);
-  return std::any_of(tops.begin(), tops.end(),
-                     [&](const Spot& top) { return may_hold(top, least_) && best_of(room(top)) != nullptr; });
+  const bool found = std::any_of(tops.begin(), tops.end(), [&](const Spot& top) {
+    if (!may_hold(top, need_)) return false;
+    looked_ = true;
+    return best_of(room(top)) != nullptr;
+  });
+  return found || (!exact() && !most_packed().empty());
+}
+
+/// The largest mix that some domain of the required level is known to hold; an empty one where none holds enough.
+Mix GangSearch::most() {
+  Mix most;
+  for (const Spot& top : spots(levels_.required)) {
+    const Mix* best = may_hold(top, need_) ? best_of(room(top)) : nullptr;
+    if (best == nullptr) continue;
+    if (std::tuple(best->total(), std::cref(*best)) > std::tuple(most.total(), std::cref(most))) most = *best;
+  }
+  if (exact() || most == wanted_) return most;
+  const Mix packed = most_packed();
+  return packed.total() > most.total() ? packed : most;
+}
+
+// --- where the search over mixes was cut short -------------------------------------------------------------------
+
+/// Domains below in use first, then those with the most free GPUs, and in each the roomiest nodes first.
+std::vector<NodeId> GangSearch::nodes_to_pack(const Spot& spot) {
+  if (spot.node) return {*spot.node};
+  std::vector<Spot> parts = parts_of(spot.domain);
+  const auto key = [&](const Spot& part) { return std::pair(!in_use(part), -free_gpus(part)); };
+  std::stable_sort(parts.begin(), parts.end(), [&](const Spot& a, const Spot& b) {
+    if (key(a) != key(b)) return key(a) < key(b);
+    return a.node && b.node && before(*a.node, *b.node);
+  });
+  std::vector<NodeId> nodes;
+  for (const Spot& part : parts) {
+    for (const NodeId node : nodes_to_pack(part)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+/// As most(), of what can be put there one after the other: all that is wanted, or else what is needed.
+Mix GangSearch::most_packed() {
+  if (most_packed_) return *most_packed_;
+  Mix most;
+  const auto accept = [&](const Mix& mix) { return enough(mix) && mix.total() > most.total(); };
+  for (const Mix& goal : {wanted_, least_}) {
+    if (!most.empty()) break;
+    for (const Spot& top : tightest_first(levels_.required, need_)) {
+      if (const auto packed = packer_.pack(nodes_to_pack(top), goal, accept)) most = packed->members;
+      if (most == wanted_) break;
+    }
+  }
+  most_packed_ = most;
+  return most;
+}
+
+std::optional<GangPlan> GangSearch::pack_at(int level, const Mix& target) {
+  for (const Spot& spot : tightest_first(level, target)) {
+    const auto packed = packer_.pack(nodes_to_pack(spot), target, [&](const Mix& mix) { return mix == target; });
+    if (packed) return made_of(packed->seats);
+  }
+  return std::nullopt;
+}
+
+/// Where by sums alone there may be room.
+std::vector<GangSearch::Spot> GangSearch::tightest_first(int level, const Mix& target) {
+  std::vector<Spot> found = spots(level);
+  std::erase_if(found, [&](const Spot& spot) { return !may_hold(spot, target); });
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const Spot& a, const Spot& b) { return free_gpus(a) < free_gpus(b); });
+  return found;
 }
 
 // --- where it goes ----------------------------------------------------------------------------------------------
 
 std::optional<GangPlan> GangSearch::plan() {
   for (int tries = 0; tries < kSettleTries; ++tries) {
-    Mix target;
-    for (const Spot& top : spots(levels_.required)) {
-      const Mix* best = may_hold(top, least_) ? best_of(room(top)) : nullptr;
-      if (best == nullptr) continue;
-      if (std::tuple(best->total(), std::cref(*best)) > std::tuple(target.total(), std::cref(target))) target = *best;
-    }
+    const Mix target = most();
     if (target.empty()) return std::nullopt;
-    const std::optional<std::vector<NodeShare>> shares = spread(target);
-    if (!shares) return std::nullopt;
-    if (std::optional<GangPlan> plan = settle(*shares)) return plan;
+    bool gave_up = false;
+    for (int level = levels_.preferred; level >= levels_.required && !gave_up; --level) {
+      if (const auto shares = spread_at(level, target)) {
+        if (std::optional<GangPlan> plan = settle(*shares)) return plan;
+        gave_up = true;
+      } else if (!exact()) {
+        if (std::optional<GangPlan> plan = pack_at(level, target)) return plan;
+      }
+    }
+    if (!gave_up) return std::nullopt;
     measure_tops(false);  // settle() gave up a node
-  }
-  return std::nullopt;
-}
-
-std::optional<std::vector<GangSearch::NodeShare>> GangSearch::spread(const Mix& target) {
-  for (int level = levels_.preferred; level >= levels_.required; --level) {
-    if (auto found = spread_at(level, target)) return found;
+    most_packed_.reset();
   }
   return std::nullopt;
 }
 
 std::optional<std::vector<GangSearch::NodeShare>> GangSearch::spread_at(int level, const Mix& target) {
   if (level == context_.domains.node_level() && !rooms_.a_node_holds(target)) return std::nullopt;
-  std::vector<Spot> fitting = spots(level);
+  std::vector<Spot> fitting = tightest_first(level, target);
   std::erase_if(fitting, [&](const Spot& spot) {
-    if (!may_hold(spot, target)) return true;
     const Mixes& mixes = room(spot);
     return std::none_of(mixes.begin(), mixes.end(), [&](const Mix& mix) { return mix.covers(target); });
   });
   if (fitting.empty()) return std::nullopt;
-  std::stable_sort(fitting.begin(), fitting.end(),
-                   [&](const Spot& a, const Spot& b) { return free_gpus(a) < free_gpus(b); });
   if (level == context_.domains.node_level()) return on_one_node(std::move(fitting), target);
   const std::int64_t fewest = fitting.size() == 1 ? 0 : fewest_possible(level, target);
   const std::int64_t reserve = budget_.steps / 2;           // for placing
@@ -238,10 +313,8 @@ std::optional<Cover> GangSearch::cover_parts(const std::vector<Spot>& spots, con
   std::vector<Part> parts;
   parts.reserve(spots.size());
   for (const Spot& spot : spots) {
-    const bool in_use = spot.node ? std::find(bound_.begin(), bound_.end(), *spot.node) != bound_.end()
-                                  : bound_domains_.contains(spot.domain);
     const auto position = static_cast<std::int64_t>(parts.size());
-    parts.push_back({&room(spot), spot.node ? position : free_gpus(spot), in_use});
+    parts.push_back({&room(spot), spot.node ? position : free_gpus(spot), in_use(spot)});
   }
   return cover(parts, target, weights_, budget_);
 }
@@ -301,18 +374,24 @@ bool GangSearch::before(NodeId a, NodeId b) {
 // --- who goes there ---------------------------------------------------------------------------------------------
 
 std::optional<GangPlan> GangSearch::settle(const std::vector<NodeShare>& shares) {
-  GangPlan plan;
-  std::vector<std::size_t> kinds;
+  std::vector<GangPacker::Seat> seats;
   for (const auto& [node, mix] : shares) {
     const auto places = node_room_.arrange(rooms_.trial(node), mix);
     if (!places) {
       rooms_.give_up(node);
       return std::nullopt;
     }
-    for (const NodeRoom::Place& place : *places) {
-      kinds.push_back(place.kind);
-      plan.members.push_back({0, 0, node, place.devices});
-    }
+    for (const NodeRoom::Place& place : *places) seats.push_back({node, place.kind, place.devices});
+  }
+  return made_of(seats);
+}
+
+GangPlan GangSearch::made_of(const std::vector<GangPacker::Seat>& seats) const {
+  GangPlan plan;
+  std::vector<std::size_t> kinds;
+  for (const GangPacker::Seat& seat : seats) {
+    kinds.push_back(seat.kind);
+    plan.members.push_back({0, 0, seat.node, seat.devices});
   }
   name_members(kinds, plan);
   measure_plan(plan);
@@ -357,68 +436,6 @@ void GangSearch::measure_plan(GangPlan& plan) const {
       plan.domains.push_back(count);
     }
   }
-}
-
-// --- why not ----------------------------------------------------------------------------------------------------
-
-std::string GangSearch::place_text() const {
-  if (levels_.required == Domains::kCluster) return "";
-  return " in one " + std::string(context_.domains.level_name(levels_.required));
-}
-
-std::string GangSearch::best_text(const Spot& best, std::int64_t has) const {
-  if (levels_.required == Domains::kCluster) return "there is room for " + std::to_string(has);
-  const std::string name = best.node ? context_.cluster.node_name(*best.node) : context_.domains.path(best.domain);
-  return "the best " + std::string(context_.domains.level_name(levels_.required)) + " " + name + " has room for " +
-         std::to_string(has);
-}
-
-std::string GangSearch::shortfall_of_kind(std::size_t kind, const std::vector<Spot>& tops) {
-  const Spot* best = nullptr;
-  std::int64_t has = -1;
-  for (const Spot& top : tops) {
-    const std::int64_t here = alone(top).of[kind];
-    if (here > has) best = &top;
-    has = std::max(has, here);
-  }
-  if (has >= kinds_[kind].min) return "";
-  const GangRole& role = *kinds_[kind].like;
-  const std::string who = kinds_.size() > 1 && !role.name.empty() ? " for role '" + role.name + "'" : "";
-  return "needs " + count_text(kinds_[kind].min, role.pod) + who + place_text() + "; " + best_text(*best, has);
-}
-
-/// Each kind alone fits.
-std::string GangSearch::shortfall_together(std::vector<Spot> tops) {
-  const Spot* best = nullptr;
-  std::int64_t has = -1;
-  const std::int64_t need = std::max<std::int64_t>({least_.total(), request_.min, 1});
-  std::stable_sort(tops.begin(), tops.end(),
-                   [&](const Spot& a, const Spot& b) { return alone(a).total() > alone(b).total(); });
-  tops.resize(std::min(tops.size(), kTopsInText));
-  for (const Spot& top : tops) {
-    for (const Mix& mix : room(top)) {
-      const std::int64_t here =
-          std::min(need, request_.min > 0 && mix.covers(least_) ? mix.total() : smaller(mix, least_).total());
-      if (here > has) best = &top;
-      has = std::max(has, here);
-    }
-  }
-  std::string what;
-  for (const GangKind& kind : kinds_) {
-    if (kind.min > 0) what += (what.empty() ? "" : " and ") + count_text(kind.min, kind.like->pod);
-  }
-  if (request_.min > least_.total()) what = std::to_string(need) + " members";
-  return "needs " + what + place_text() + "; " + best_text(*best, has) + " of these " + std::to_string(need);
-}
-
-std::string GangSearch::shortfall() {
-  measure_tops(false);
-  const std::vector<Spot> tops = spots(levels_.required);
-  if (tops.empty()) return "there is no node";
-  for (std::size_t k = 0; k < kinds_.size(); ++k) {
-    if (std::string text = shortfall_of_kind(k, tops); !text.empty()) return text;
-  }
-  return shortfall_together(tops);
 }
 
 }  // namespace mortise::placement

@@ -17,6 +17,12 @@ Mix smaller(const Mix& a, const Mix& b) {
   return found;
 }
 
+Mix larger(const Mix& a, const Mix& b) {
+  Mix found;
+  for (std::size_t k = 0; k < kMaxKinds; ++k) found.of[k] = std::max(a.of[k], b.of[k]);
+  return found;
+}
+
 Mix capped_sum(const Mix& a, const Mix& b, const Mix& cap) {
   Mix found;
   for (std::size_t k = 0; k < kMaxKinds; ++k) {
@@ -31,23 +37,29 @@ Mix difference(const Mix& a, const Mix& b) {
   return found;
 }
 
-void MixSums::keep_largest(Mixes& mixes) {
-  if (mixes.size() < 2) return;
+bool MixSums::keep_largest(Mixes& mixes) {
+  if (mixes.size() < 2) return true;
   std::sort(mixes.begin(), mixes.end(), std::greater<>());
   mixes.erase(std::unique(mixes.begin(), mixes.end()), mixes.end());
-  // A mix is covered only by ones before it, and mostly by the one that covered the mix before.
+  // A mix is covered only by ones before it that have more members, and mostly by the one that covered the mix before.
   std::size_t kept = 0;
   std::size_t larger = 0;
+  std::int64_t most_members = 0;
   for (std::size_t i = 0; i < mixes.size(); ++i) {
     if (kept > 0 && mixes[larger].covers(mixes[i])) continue;
-    for (larger = 0; larger < kept && !mixes[larger].covers(mixes[i]);) ++larger;
-    if (larger == kept) mixes[kept++] = mixes[i];
+    const std::int64_t members = mixes[i].total();
+    larger = members < most_members ? 0 : kept;
+    while (larger < kept && !mixes[larger].covers(mixes[i])) ++larger;
+    if (larger < kept) continue;
+    most_members = std::max(most_members, members);
+    mixes[kept++] = mixes[i];
   }
   mixes.resize(kept);
-  if (kept <= most_) return;
+  if (kept <= most_) return true;
   exact_ = false;
   for (std::size_t i = 0; i < most_; ++i) mixes[i] = mixes[i * (kept - 1) / (most_ - 1)];
   mixes.resize(most_);
+  return false;
 }
 
 Mixes MixSums::sum(const Mixes& a, const Mixes& b) {

@@ -33,8 +33,10 @@ struct Mix {
   std::int64_t total() const;
 };
 
-/// Kind by kind: the smaller number; the sum, but no more than `cap`; the difference of two of which `a` covers `b`.
+/// Kind by kind: the smaller number; the larger one; the sum, but no more than `cap`; the difference of two of which
+/// `a` covers `b`.
 Mix smaller(const Mix& a, const Mix& b);
+Mix larger(const Mix& a, const Mix& b);
 Mix capped_sum(const Mix& a, const Mix& b, const Mix& cap);
 Mix difference(const Mix& a, const Mix& b);
 
@@ -50,8 +52,8 @@ class MixSums {
 
   explicit MixSums(const Mix& cap) : cap_(cap), most_(cap.total() > kLarge ? kMaxMixesOfLarge : kMaxMixes) {}
 
-  /// Leaves the largest ones, in order.
-  void keep_largest(Mixes& mixes);
+  /// Leaves the largest ones, in order. False: of those, some were left out.
+  bool keep_largest(Mixes& mixes);
   Mixes sum(const Mixes& a, const Mixes& b);
   Mixes times(const Mixes& one, std::size_t count);
   const Mix& cap() const { return cap_; }

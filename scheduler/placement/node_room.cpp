@@ -1,6 +1,7 @@
 #include "scheduler/placement/node_room.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mortise::placement {
 
@@ -80,7 +81,34 @@ void NodeRoom::explore(const NodeTrial& node, std::size_t at, Mix& mix) {
   explore(node, at + 1, mix);
 }
 
-Mixes NodeRoom::mixes(const NodeTrial& node, KindMask allowed, MixSums& sums) {
+/// One kind after the other in their order, from this one on and round.
+Mix NodeRoom::fill(NodeTrial node, std::size_t first) const {
+  Mix mix;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const std::size_t kind = order_[(first + i) % order_.size()];
+    for (; mix.of[kind] < cap_.of[kind] && node.fits(shape(kind)); ++mix.of[kind]) {
+      node.take(kinds_[kind].shape, first_choice(node, kind));
+    }
+  }
+  return mix;
+}
+
+/// One of each kind in turn, until none fits.
+Mix NodeRoom::fill_evenly(NodeTrial node) const {
+  Mix mix;
+  for (bool more = true; more;) {
+    more = false;
+    for (const std::size_t kind : order_) {
+      if (mix.of[kind] >= cap_.of[kind] || !node.fits(shape(kind))) continue;
+      node.take(kinds_[kind].shape, first_choice(node, kind));
+      ++mix.of[kind];
+      more = true;
+    }
+  }
+  return mix;
+}
+
+NodeRoom::Room NodeRoom::room(const NodeTrial& node, KindMask allowed, MixSums& sums) {
   order_.clear();
   bool shares = false;
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
@@ -94,9 +122,24 @@ Mixes NodeRoom::mixes(const NodeTrial& node, KindMask allowed, MixSums& sums) {
   seen_.clear();
   found_.clear();
   Mix none;
+  const bool exact_before = std::exchange(exact_, true);
   explore(node, 0, none);
-  sums.keep_largest(found_);
-  return found_;
+  Room room;
+  room.exact = sums.keep_largest(found_) && exact_;
+  exact_ = exact_ && exact_before;
+  if (room.exact) {
+    for (const Mix& mix : found_) room.alone = larger(room.alone, mix);
+  } else {
+    // What was tried begins with the first kinds, so something of each other kind is added.
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      found_.push_back(fill(node, i));
+      room.alone.of[order_[i]] = found_.back().of[order_[i]];
+    }
+    found_.push_back(fill_evenly(node));
+    sums.keep_largest(found_);
+  }
+  room.mixes = found_;
+  return room;
 }
 
 bool NodeRoom::settle(const NodeTrial& node, std::size_t at, Mix& rest) {

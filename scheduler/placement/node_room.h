@@ -27,8 +27,13 @@ class NodeRoom {
   NodeRoom(const ClusterState& cluster, const Policy& policy, std::vector<MemberKind> kinds)
       : cluster_(cluster), policy_(policy), kinds_(std::move(kinds)) {}
 
-  /// The largest mixes of these kinds that the node has room for, up to `sums.cap()` of each.
-  Mixes mixes(const NodeTrial& node, KindMask allowed, MixSums& sums);
+  struct Room {
+    Mixes mixes;        ///< the largest ones
+    Mix alone;          ///< of each kind, were the others not there
+    bool exact = true;  ///< false: there are mixes that none of these covers; `alone` holds all the same
+  };
+  /// What the node has room for of these kinds, up to `sums.cap()` of each.
+  Room room(const NodeTrial& node, KindMask allowed, MixSums& sums);
 
   struct Place {
     std::size_t kind = 0;
@@ -37,6 +42,7 @@ class NodeRoom {
   /// Where exactly these members go, in the order in which they are tried. Nothing: no way was found.
   std::optional<std::vector<Place>> arrange(const NodeTrial& node, const Mix& wanted);
 
+  ShapeId shape_id(std::size_t kind) const { return kinds_[kind].shape; }
   const PodShape& shape(std::size_t kind) const { return cluster_.shapes().shape(kinds_[kind].shape); }
   /// The devices that the policy takes first for one more of a kind that fits.
   DeviceSet first_choice(const NodeTrial& node, std::size_t kind) const;
@@ -55,6 +61,8 @@ class NodeRoom {
   bool once(std::size_t at, const Mix& mix, const NodeTrial& node);
   bool spend();
   void explore(const NodeTrial& node, std::size_t at, Mix& mix);
+  Mix fill(NodeTrial node, std::size_t first) const;
+  Mix fill_evenly(NodeTrial node) const;
   bool settle(const NodeTrial& node, std::size_t at, Mix& rest);
 
   const ClusterState& cluster_;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/base/json_depth.h"
 #include "scheduler/topology/admit_case.h"
 #include "scheduler/topology/json_fields.h"
 
@@ -155,6 +156,7 @@ Result<Out> answer_node(const AdmitCase& input, const KubeletConfig& config, Top
 }
 
 Result<nlohmann::json> parse(std::string_view line) {
+  if (nested_deeper(line)) return Error{"nested deeper than " + std::to_string(kMaxNesting) + " levels"};
   try {
     return nlohmann::json::parse(line);
   } catch (const nlohmann::json::parse_error& error) {

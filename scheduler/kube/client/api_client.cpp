@@ -12,6 +12,7 @@
 #include "scheduler/kube/client/stop_signal.h"
 #include "scheduler/kube/client/tls_context.h"
 #include "scheduler/kube/client/token_source.h"
+#include "scheduler/kube/objects/json_text.h"
 
 namespace mortise::kube {
 namespace {
@@ -39,10 +40,10 @@ std::optional<Nanoseconds> parse_retry_after(std::string_view text) {
 
 /// Fills in what a Kubernetes Status says.
 void explain(ApiResponse& response) {
-  const json status = json::parse(response.body, nullptr, /*allow_exceptions=*/false);
-  if (status.is_object()) {
-    response.reason = one_line(text_member(status, "reason"));
-    response.message = one_line(text_member(status, "message"), kMaxMessageBytes);
+  const auto status = parse_json_text(response.body, {});
+  if (status && status->is_object()) {
+    response.reason = one_line(text_member(*status, "reason"));
+    response.message = one_line(text_member(*status, "message"), kMaxMessageBytes);
   } else {
     response.message = one_line(response.body, kMaxMessageBytes);
   }

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "scheduler/kube/objects/json_text.h"
+
 namespace mortise::kube {
 
 using nlohmann::json;
@@ -11,8 +13,8 @@ std::string to_text(const json& document) {
 }
 
 json stored_object(const std::string& text, const char* api_version, const char* kind) {
-  json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object()) document = json::object();
+  const auto read = parse_json_text(text, {});
+  json document = read && read->is_object() ? *read : json::object();
   document["apiVersion"] = api_version;
   document["kind"] = kind;
   if (!document["metadata"].is_object()) document["metadata"] = json::object();

@@ -7,6 +7,7 @@
 #include "scheduler/base/quote.h"
 #include "scheduler/kube/objects/gang_decode.h"
 #include "scheduler/kube/objects/gang_keys.h"
+#include "scheduler/kube/objects/json_text.h"
 
 namespace mortise::kube {
 namespace {
@@ -183,10 +184,10 @@ Result<std::int32_t> parse_members(const std::string& where, std::string_view te
 
 Result<std::vector<std::string>> parse_gang_list(const std::string& where, std::string_view text) {
   const Error mistake{where + " is " + quote(text) + "; allowed: a JSON list of \"NAMESPACE/NAME\""};
-  const auto list = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!list.is_array()) return mistake;
+  const auto list = parse_json_text(text, {});
+  if (!list || !list->is_array()) return mistake;
   std::vector<std::string> gangs;
-  for (const auto& entry : list) {
+  for (const auto& entry : *list) {
     if (!entry.is_string()) return mistake;
     const std::string& name = entry.get_ref<const std::string&>();
     const std::size_t slash = name.find('/');

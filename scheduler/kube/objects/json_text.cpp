@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "scheduler/base/json_depth.h"
+
 namespace mortise::kube {
 namespace {
 
@@ -40,18 +42,22 @@ class MistakeFinder final : public nlohmann::json_sax<json> {
   bool number_out_of_range_ = false;
 };
 
+/// "FILE:LINE: " or "line LINE: ".
+std::string place(std::string_view text, std::size_t offset, std::string_view file) {
+  const std::string_view before = text.substr(0, offset);
+  const auto line = std::to_string(1 + std::count(before.begin(), before.end(), '\n'));
+  return (file.empty() ? "line " + line : std::string(file) + ":" + line) + ": ";
+}
+
 Error describe_mistake(std::string_view text, std::string_view file) {
   MistakeFinder finder;
   json::sax_parse(text.begin(), text.end(), &finder);
   // The position counts the offending byte, or one past the end when the text ends too early.
   const bool at_end = finder.position() > text.size();
   const std::size_t offset = std::min(text.size(), finder.position() - (finder.position() > 0 ? 1 : 0));
-  const std::string_view before = text.substr(0, offset);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  const std::size_t line_start = text.substr(0, offset).rfind('\n') + 1;  // npos + 1 is 0
 
-  std::string message = file.empty() ? "line " : std::string(file) + ":";
-  message += std::to_string(line) + ": not valid JSON: ";
+  std::string message = place(text, offset, file) + "not valid JSON: ";
   if (at_end) return Error{message + "the text ends too early"};
   message += finder.number_out_of_range() ? "a number is out of range" : "unexpected text";
   return Error{message + " at column " + std::to_string(offset - line_start + 1)};
@@ -60,6 +66,9 @@ Error describe_mistake(std::string_view text, std::string_view file) {
 }  // namespace
 
 Result<json> parse_json_text(std::string_view text, std::string_view file) {
+  if (const auto deep = nested_deeper(text)) {
+    return Error{place(text, *deep, file) + "nested deeper than " + std::to_string(kMaxNesting) + " levels"};
+  }
   json value = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return describe_mistake(text, file);
   return value;

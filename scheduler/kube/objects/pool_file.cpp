@@ -8,6 +8,7 @@
 
 #include "scheduler/base/quote.h"
 #include "scheduler/kube/objects/node_pools.h"
+#include "scheduler/kube/objects/yaml_text.h"
 
 namespace mortise::kube {
 namespace {
@@ -206,7 +207,7 @@ Result<std::vector<NodePool>> read_pool_file(const std::string& text, const std:
     }
     return read_pools(documents.front(), file, **machines);
   } catch (const YAML::Exception& error) {
-    return at(file, error.mark, "not valid YAML: " + one_line(error.msg));
+    return at(file, error.mark, yaml_mistake(error));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "scheduler/kube/objects/yaml_text.h"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -47,6 +48,7 @@ class JsonBuilder final : public YAML::EventHandler {
     throw YAML::ParserException(mark, "aliases (*name) are not read; write the value out");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& value) override {
+    if (!is_utf8(value)) throw YAML::ParserException(mark, "not UTF-8: " + quote(value));
     if (key_expected()) {
       start_member(mark, value);
     } else {
@@ -122,6 +124,13 @@ class JsonBuilder final : public YAML::EventHandler {
 
 }  // namespace
 
+std::string yaml_mistake(const YAML::Exception& mistake) {
+  if (const auto* deep = dynamic_cast<const YAML::DeepRecursion*>(&mistake)) {
+    return "nested deeper than " + std::to_string(deep->depth() - 1) + " levels";
+  }
+  return "not valid YAML: " + one_line(mistake.msg);
+}
+
 Status read_yaml_text(const std::string& text, std::string_view file, const DocumentSink& use) {
   try {
     std::istringstream in(text);
@@ -132,8 +141,7 @@ Status read_yaml_text(const std::string& text, std::string_view file, const Docu
       if (const Status used = use(document, builder.line()); !used) return used;
     }
   } catch (const YAML::Exception& mistake) {
-    return Error{std::string(file) + ":" + std::to_string(mistake.mark.line + 1) +
-                 ": not valid YAML: " + one_line(mistake.msg)};
+    return Error{std::string(file) + ":" + std::to_string(mistake.mark.line + 1) + ": " + yaml_mistake(mistake)};
   }
   return ok_status();
 }

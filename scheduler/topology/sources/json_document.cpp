@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "scheduler/base/json_depth.h"
+
 namespace mortise::topology {
 namespace {
 
@@ -17,17 +19,12 @@ std::string line_of(std::string_view text, std::size_t byte) {
 }  // namespace
 
 Result<nlohmann::json> parse_json_document(std::string_view text, std::string_view file) {
-  bool too_deep = false;
-  const auto watch_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth > kMaxDepth) too_deep = true;
-    return depth <= kMaxDepth;
-  };
+  if (const auto deep = nested_deeper(text, kMaxDepth)) {
+    return Error{std::string(file) + ":" + line_of(text, *deep) + ": nested deeper than " + std::to_string(kMaxDepth) +
+                 " levels"};
+  }
   try {
-    nlohmann::json value = nlohmann::json::parse(text, watch_depth);
-    if (too_deep) {
-      return Error{std::string(file) + ":1: nested deeper than " + std::to_string(kMaxDepth) + " levels"};
-    }
-    return value;
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     // The byte count stands behind the offending one.
     const std::size_t byte = error.byte > 0 ? error.byte - 1 : 0;

@@ -17,6 +17,22 @@ TEST_F(GangsTest, AGangThatFitsOnlyBySumHoldsNothing) {
   EXPECT_EQ(phase("g"), GangPhase::kBlocked);
 }
 
+// 96 members of 3 GPUs on 40 nodes that take two each, of 16 kinds: more mixes than a search may look at.
+TEST_F(GangsTest, ASearchThatWasCutShortIsNoFinalRefusalAndIsSaid) {
+  for (int n = 0; n < 40; ++n) node("n" + std::to_string(n), "r1");
+  for (int i = 0; i < 96; ++i) {
+    placement::PodRequest pod = request("g-" + std::to_string(i), 3, 0);
+    pod.cpu = 1 + i % 16;
+    gangs_.see(gang("g", 96), {pod, "", ""});
+  }
+  std::string answer;
+  for (int i = 0; i < 16; ++i) answer = where("g-" + std::to_string(i));
+  EXPECT_EQ(answer, kNoRoom);
+  EXPECT_EQ(phase("g"), GangPhase::kBlocked);
+  const std::string told = gangs_.gangs().find("g")->second.refusal->detail;
+  EXPECT_TRUE(told.ends_with("at least 80 of these 96 (the search was cut short)")) << told;
+}
+
 // scheduler-plugins#114: two gangs of ten, members asked about in turn, on 16 GPUs; a third of six may have the rest.
 TEST_F(GangsTest, OfTwoInterleavedGangsOneStartsWholeAndTheOtherHoldsNothing) {
   node("a", "r1");

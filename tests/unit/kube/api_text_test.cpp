@@ -37,6 +37,23 @@ TEST(ApiText, DeepNestingIsReadAsAnyOther) {
   EXPECT_EQ(read->dump(), text);
 }
 
+// encoding/json of Go refuses to decode more than 10,000 levels (maxNestingDepth).
+TEST(ApiText, NestingThatNoApiServerTakesIsRefusedNotFollowed) {
+  const auto nested = [](std::size_t levels, const std::string& open, char close) {
+    std::string text;
+    for (std::size_t i = 0; i < levels; ++i) text += open;
+    return text + (open == "[" ? "" : "1") + std::string(levels, close);
+  };
+  EXPECT_TRUE(parse_api_text(nested(10'000, "[", ']'), "").ok());
+  for (const std::size_t levels : {10'001U, 3'000'000U}) {
+    EXPECT_EQ(parse_api_text(nested(levels, "[", ']'), "f").message(), "f:1: nested deeper than 10000 levels");
+    EXPECT_EQ(parse_api_text(nested(levels, "{\"a\":\n", '}'), "f").message(),
+              "f:10001: nested deeper than 10000 levels");
+  }
+  const std::string brackets = '"' + std::string(20'000, '[') + "\\\"" + std::string(20'000, '{') + '"';
+  EXPECT_TRUE(parse_api_text(brackets, "").ok()) << "in a string they open nothing";
+}
+
 TEST(ApiText, WhatIsNoJsonIsRefusedWithItsPlace) {
   const auto read = parse_api_text("{\n \"a\": nope}", "F");
   ASSERT_FALSE(read.ok());

@@ -13,6 +13,7 @@ namespace {
 using mortise::test::TempFile;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 ClusterFile load(const std::string& content) {
@@ -101,6 +102,11 @@ TEST(ClusterFileOf, Utf8NamesAreKept) {
 TEST(ClusterFileOf, BrokenJsonAndYamlAreRefusedWithTheirLine) {
   EXPECT_THAT(refusal("{\n\"kind\": \"Node\",\n"), HasSubstr(":3: not valid JSON: the text ends too early"));
   EXPECT_THAT(refusal("{\n\"kind\": Node}"), HasSubstr(":2: not valid JSON: unexpected text at column 9"));
+  EXPECT_THAT(refusal("kind: Node\nmetadata:\n" + std::string(400, '[') + std::string(400, ']')),
+              Not(HasSubstr("nested deeper")));
+  EXPECT_THAT(refusal("kind: Node\nmetadata:\n " + std::string(1000, '[') + std::string(1000, ']')),
+              HasSubstr(":3: nested deeper than "));
+  EXPECT_THAT(refusal("kind: Node\nmetadata:\n  name: \"\xc3\x28\""), HasSubstr(":3: not valid YAML: not UTF-8: "));
   EXPECT_THAT(refusal("kind: Node\nmetadata: [\n"), HasSubstr(":3: not valid YAML: "));
   EXPECT_THAT(refusal("kind: Node\nmetadata:\n  name: a\n bad\n"), HasSubstr(": not valid YAML: "));
   EXPECT_THAT(refusal("kind: \"a"), HasSubstr(":1: not valid YAML: "));
