@@ -248,7 +248,6 @@ int serve(const Options& options) {
   place_gangs(gangs, gang_feed, evictions, *cluster, handlers, clock, live.get());
   Service service(handlers, *cluster->state, *cluster->fragmentation, metrics, clock, live ? &live->binder() : nullptr,
                   &log);
-
   if (live) service.store_plans(live->plans());
 
   Readiness readiness;
