@@ -10,7 +10,7 @@ from lib import objects
 from lib.books import BINDS, Creator, check, check_devices, dgx_nodes
 from lib.fault_proxy import Fault, FaultProxy
 from lib.procs import wait_for
-from lib.stage import PODS, Stage
+from lib.stage import PLANS, PODS, Stage
 
 GPUS = 8
 GANGS = {"small0": 8, "small1": 8, "small2": 8, "large": 20}  # a plan of 20 is in a ConfigMap
@@ -18,7 +18,6 @@ SPARE = 8  # nodes, so that a gang that is planned anew may land elsewhere
 ROUNDS = ("small1", "large")
 SLOT = "mortise.dev/gang-slot"
 MAPS = "/api/v1/namespaces/default/configmaps"
-LABEL = "mortise.dev/gang-plan"
 
 
 def members(gang):
@@ -38,7 +37,7 @@ def nodes_of_pods(stage):
 
 def stored_maps(stage):
     """The ConfigMaps with plans, by name."""
-    return {m["metadata"]["name"]: m for m in stage.api.get(MAPS)["items"] if LABEL in m["metadata"].get("labels", {})}
+    return {m["metadata"]["name"]: m for m in stage.api.get(PLANS)["items"]}
 
 
 def planned_nodes(stage, member):

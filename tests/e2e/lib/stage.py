@@ -12,6 +12,7 @@ from lib.recorder import Recorder
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
+PLANS = "/api/v1/namespaces/default/configmaps?labelSelector=mortise.dev%2Fgang-plan"
 
 
 class Stage:
@@ -77,6 +78,7 @@ class Stage:
         for path in (PODS, NODES):
             self.api.delete(path)
             wait_for(f"{path} to be empty", lambda p=path: not self.api.get(p)["items"])
+        self.api.delete(PLANS)  # whose owners are gone; no garbage collector runs here
 
     def create(self, pod):
         return self.api.post(PODS, pod)["metadata"]["uid"]
