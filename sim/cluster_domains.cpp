@@ -1,10 +1,8 @@
 #include "sim/cluster_domains.h"
 
 #include <string>
-#include <utility>
 
 #include "scheduler/base/quote.h"
-#include "sim/option_values.h"
 
 namespace mortise::sim {
 
@@ -21,23 +19,6 @@ Domains make_domains(const placement::ClusterState& cluster, const kube::Cluster
   }
   domains.refresh();
   return domains;
-}
-
-Result<std::vector<TopologyLevel>> parse_levels(std::string_view text) {
-  std::vector<TopologyLevel> levels;
-  if (text.empty()) return levels;
-  for (const std::string_view part : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string_view::npos) {
-      return Error{"--levels " + quote(text) + ": " + quote(part) +
-                   " is not NAME=LABEL; allowed: NAME=LABEL,... from " + "coarse to fine"};
-    }
-    levels.push_back({std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))});
-  }
-  if (const Status status = placement::check_levels(levels); !status) {
-    return Error{"--levels " + quote(text) + ": " + status.message()};
-  }
-  return levels;
 }
 
 Status check_level(const Domains& domains, std::string_view level) {

@@ -13,9 +13,6 @@ namespace mortise::sim {
 placement::Domains make_domains(const placement::ClusterState& cluster, const kube::ClusterFile& file,
                                 const std::vector<placement::TopologyLevel>& levels);
 
-/// The levels of `--levels`: `NAME=LABEL,...`, coarse to fine. Nothing for an empty text.
-Result<std::vector<placement::TopologyLevel>> parse_levels(std::string_view text);
-
 /// An error that lists the levels there are, when this is none of them. Empty is a level, too: the cluster.
 Status check_level(const placement::Domains& domains, std::string_view level);
 

@@ -42,7 +42,7 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
   if (!csv_topology && !arguments.topology.empty() && arguments.topology != "none") {
     return Error{fmt::format("--topology '{}'; allowed: none, catalogue", arguments.topology)};
   }
-  auto levels = parse_levels(arguments.levels);
+  auto levels = placement::parse_levels(arguments.levels);
   if (!levels) return levels.error();
   auto file = kube::load_cluster_file(
       arguments.cluster,
@@ -52,6 +52,7 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
   ClusterInput input;
   input.file = *std::move(file);
   input.levels = *std::move(levels);
+  kube::note_unused_levels(input.levels, input.file);
   const std::string& ranks_path = arguments.node_rank;
   if (!ranks_path.empty()) {
     if (const Status status = check_input(ranks_path); !status) return status.error();

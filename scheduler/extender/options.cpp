@@ -61,6 +61,9 @@ void add_cluster_options(CLI::App& app, Options& options) {
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   app.add_option("--node-rank", options.start.node_rank, "File of `name rank` lines: the tie order of the nodes");
+  app.add_option("--levels", options.start.levels,
+                 "NAME=LABEL,...: topology levels above the nodes, coarse to fine, for gangs; default: as the nodes' "
+                 "labels tell");
   app.add_option("--typical", options.start.typical, "Trace whose pods are typical; default: a generated one");
 }
 

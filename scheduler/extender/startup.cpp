@@ -26,9 +26,12 @@ Result<placement::TypicalPods> typical_pods(const std::string& file, placement::
 }  // namespace
 
 Result<LoadedCluster> load(const StartOptions& options) {
+  auto levels = placement::parse_levels(options.levels);
+  if (!levels.ok()) return levels.error();
   Result<kube::ClusterFile> file = kube::ClusterFile{};
   if (!options.cluster.empty()) file = kube::load_cluster_file(options.cluster, {.catalogue = options.catalogue});
   if (!file.ok()) return file.error();
+  if (!options.cluster.empty()) kube::note_unused_levels(*levels, *file);
   std::optional<kube::NodeRanks> ranks;
   if (!options.node_rank.empty()) {
     Result<kube::NodeRanks> read = kube::load_node_ranks(options.node_rank);
@@ -48,7 +51,8 @@ Result<LoadedCluster> load(const StartOptions& options) {
   LoadedCluster loaded;
   loaded.state = *std::move(state);
   loaded.gang_policy = *std::move(gang_policy);
-  loaded.domains = std::make_unique<placement::Domains>(*loaded.state);
+  loaded.domains = levels->empty() ? std::make_unique<placement::Domains>(*loaded.state)
+                                   : std::make_unique<placement::Domains>(*loaded.state, *std::move(levels));
   for (std::size_t i = 0; i < file->nodes.size(); ++i) {
     const std::vector<placement::Label> labels(file->labels[i].begin(), file->labels[i].end());
     if (const auto node = loaded.state->find_node(file->nodes[i].name)) loaded.domains->set_node(*node, labels);

@@ -23,6 +23,7 @@ struct StartOptions {
   std::uint64_t seed = 1;
   std::string node_rank;       ///< file; empty: from the seed
   std::string typical;         ///< trace whose pods are typical; empty: a generated one
+  std::string levels = {};     ///< see placement::parse_levels; empty: as the nodes' labels tell
   std::string catalogue = {};  ///< folder of the machine catalogue; empty: the one that came with the program
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "scheduler/base/quote.h"
+
 namespace mortise::placement {
 
 std::span<const LevelHierarchy> known_hierarchies() {
@@ -102,6 +104,22 @@ Status check_levels(std::span<const TopologyLevel> levels) {
     if (!keys.insert(level.key).second) return Error{place + ": the label '" + level.key + "' is there twice"};
   }
   return ok_status();
+}
+
+Result<std::vector<TopologyLevel>> parse_levels(std::string_view text) {
+  std::vector<TopologyLevel> levels;
+  const std::string flag = "--levels " + quote(text) + ": ";
+  for (std::size_t start = 0; !text.empty() && start <= text.size();) {
+    const std::string_view part = text.substr(start, text.find(',', start) - start);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      return Error{flag + quote(part) + " is not NAME=LABEL; allowed: NAME=LABEL,... from coarse to fine"};
+    }
+    levels.push_back({std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))});
+    start += part.size() + 1;
+  }
+  if (const Status status = check_levels(levels); !status) return Error{flag + status.message()};
+  return levels;
 }
 
 }  // namespace mortise::placement

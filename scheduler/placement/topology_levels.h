@@ -53,4 +53,7 @@ std::vector<TopologyLevel> levels_carried(const CarriedKeys& carried);
 /// last is kubernetes.io/hostname, and none but that one is called "node".
 Status check_levels(std::span<const TopologyLevel> levels);
 
+/// The levels of a flag `--levels NAME=LABEL,...`, coarse to fine. Nothing for an empty text. An error names the flag.
+Result<std::vector<TopologyLevel>> parse_levels(std::string_view text);
+
 }  // namespace mortise::placement

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/node_state.h"
 #include "scheduler/placement/request.h"
+#include "scheduler/placement/topology_levels.h"
 
 namespace mortise::kube {
 
@@ -45,6 +47,9 @@ struct ClusterOptions {
 /// pools. If there is no such file, pools of catalogue machines as MACHINE:COUNT,... . Errors name the file and, where
 /// there is one, the line.
 Result<ClusterFile> load_cluster_file(const std::string& cluster, const ClusterOptions& options = {});
+
+/// Adds a note for each level whose label no node has: every node is then a domain of its own there.
+void note_unused_levels(std::span<const placement::TopologyLevel> levels, ClusterFile& file);
 
 /// Node name -> place in the tie order. From a file of `name rank` lines, each node once.
 using NodeRanks = std::map<std::string, std::uint64_t, std::less<>>;

@@ -39,5 +39,22 @@ TEST(Startup, ACatalogueThatIsNotThereIsNamed) {
   EXPECT_THAT(loaded.message(), HasSubstr("/nonexistent/topologies: No such file or directory"));
 }
 
+TEST(Startup, LevelsOfTheFlagReplaceThoseOfTheLabels) {
+  StartOptions options;
+  options.cluster = "dgx-1v:2";
+  EXPECT_FALSE(load(options)->domains->find_level("machine"));
+  options.levels = "machine=nvidia.com/gpu.product,row=example.com/row";
+  const auto loaded = load(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  EXPECT_EQ(loaded->domains->find_level("machine"), 0);
+  EXPECT_EQ(loaded->domains->find_level("rack"), std::nullopt);
+  // Both nodes are of one product.
+  loaded->domains->refresh();
+  EXPECT_EQ(loaded->domains->at_level(0).size(), 1U);
+  EXPECT_THAT(loaded->notes, testing::Contains(HasSubstr("no node has the label \"example.com/row\"")));
+  options.levels = "row";
+  EXPECT_THAT(load(options).message(), HasSubstr("is not NAME=LABEL"));
+}
+
 }  // namespace
 }  // namespace mortise::extender

@@ -192,5 +192,15 @@ TEST(TopologyLevels, ConfiguredOnesAreChecked) {
   EXPECT_THAT(refusal(many), HasSubstr("17 levels; at most 16"));
 }
 
+TEST(TopologyLevels, TheFlagNamesThemCoarseToFine) {
+  EXPECT_TRUE(parse_levels("")->empty());
+  EXPECT_EQ(*parse_levels("row=example.com/row,rack=example.com/rack"),
+            (std::vector<TopologyLevel>{{"row", "example.com/row"}, {"rack", "example.com/rack"}}));
+  EXPECT_THAT(parse_levels("rack").message(), HasSubstr("--levels \"rack\": \"rack\" is not NAME=LABEL"));
+  EXPECT_THAT(parse_levels("rack=r,").message(), HasSubstr("\"\" is not NAME=LABEL"));
+  EXPECT_THAT(parse_levels("rack=a,rack=b").message(), HasSubstr("the name 'rack' is there twice"));
+  EXPECT_THAT(parse_levels("rack=").message(), HasSubstr("needs a name and the key of a node label"));
+}
+
 }  // namespace
 }  // namespace mortise::placement
