@@ -10,18 +10,22 @@ constexpr std::size_t kGoneKnown = 16'384;
 
 using kube::GangConvention;
 using kube::GangRef;
-using kube::TopologyAsk;
 
-/// What is asked of a part of the gang holds for all of it: that is stricter, and never breaks what was asked.
-void take_levels(const std::vector<TopologyAsk>& asks, GangSpec& spec) {
-  for (const TopologyAsk& ask : asks) {
-    if (ask.level.empty()) continue;
-    std::string& level = ask.required ? spec.required_level : spec.preferred_level;
-    if (!level.empty() && level != ask.level && ask.required && spec.invalid.empty()) {
-      spec.invalid = "it must be in one " + level + " and in one " + ask.level + "; one level may be required";
-    }
-    if (level.empty()) level = ask.level;
-  }
+std::string joint_name(const GangRef& gang) {
+  std::string all;
+  for (const std::string& name : gang.together) all += (all.empty() ? "" : "+") + name;
+  return all;
+}
+
+std::string key_of(const GangRef& gang) {
+  if (gang.together.size() < 2) return gang.key();
+  return std::string(kube::gang_convention_name(gang.convention)) + ":" + joint_name(gang);
+}
+
+void take_terms(const kube::GangTerms& terms, GangSpec& spec) {
+  spec.required_level = terms.required_level();
+  spec.preferred_level = terms.preferred_level();
+  if (spec.invalid.empty()) spec.invalid = terms.conflict();
 }
 
 std::string selector_text(const kube::Pod& pod) {
@@ -41,16 +45,14 @@ kube::Pod without_containers(const kube::Pod& pod) {
 
 GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod) {
   GangSpec spec;
-  spec.key = gang.key();
+  spec.key = key_of(gang);
   spec.name = gang.identity;
   spec.convention = kube::gang_convention_name(gang.convention);
   spec.minimum = gang.minimum;
   spec.waits_for = gang.waits_for;
   for (const kube::GangRole& role : gang.roles) {
     if (role.minimum > 0) spec.roles.push_back({role.name, role.minimum});
-    take_levels(role.topology, spec);
   }
-  take_levels(gang.topology, spec);
   if (gang.priority || !gang.priority_class.empty()) {
     const Result<std::int32_t> priority = kube::gang_priority(gang, objects_, {&pod.priority, 1});
     if (priority.ok()) {
@@ -65,12 +67,9 @@ GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod
 
 /// Gangs that start together are one, each of them a role of it.
 void GangFeed::join(const GangRef& gang, GangSpec& spec) {
-  std::string all;
-  for (const std::string& name : gang.together) all += (all.empty() ? "" : "+") + name;
-  Party& party = parties_[all];
+  spec.name = joint_name(gang);
+  Party& party = parties_[spec.name];
   if (spec.waits_for.empty()) party[gang.identity] = gang.minimum;
-  spec.key = spec.convention + ":" + all;
-  spec.name = all;
   spec.minimum = 0;
   spec.roles.clear();
   for (const std::string& name : gang.together) {
@@ -84,6 +83,35 @@ void GangFeed::join(const GangRef& gang, GangSpec& spec) {
   }
 }
 
+/// What the member says now counts in its gang; true: that is another than before.
+bool GangFeed::say(Known& member, const GangRef& gang) {
+  const std::string key = key_of(gang);
+  kube::GangSaying says = kube::saying_of(gang);
+  if (member.gang == key && member.says == says) return false;
+  const bool moves = member.gang != key;
+  unsay(member);
+  member.gang = key;
+  member.says = std::move(says);
+  said_[key].terms.add(member.says);
+  return moves;
+}
+
+void GangFeed::unsay(Known& member) {
+  const auto gang = said_.find(std::exchange(member.gang, {}));
+  if (gang == said_.end()) return;
+  gang->second.terms.drop(member.says);
+  if (gang->second.terms.empty()) said_.erase(gang);
+}
+
+/// One member less, or other words of one, may end a conflict.
+void GangFeed::tell_terms(const std::string& key) {
+  const auto gang = said_.find(key);
+  if (gang == said_.end()) return;
+  GangSpec spec = gang->second.spec;
+  take_terms(gang->second.terms, spec);
+  gangs_.respecify(spec);
+}
+
 Result<bool> GangFeed::see(const kube::Pod& pod) {
   const Result<std::optional<GangRef>> gang = kube::recognise_gang(pod, objects_);
   if (!gang.ok()) return gang.error();
@@ -94,8 +122,15 @@ Result<bool> GangFeed::see(const kube::Pod& pod) {
   if (gone_.contains(pod.uid)) return Error{"the pod is gone"};
   Result<placement::PodRequest> request = kube::pod_request(pod);
   if (!request.ok() || pod.uid.empty()) return false;
-  pods_.try_emplace(pod.uid, Known{{}, lists_begun_}).first->second.pod = without_containers(pod);
-  const GangSpec spec = spec_of(**gang, *request);
+  Known& known = pods_.try_emplace(pod.uid, Known{{}, lists_begun_}).first->second;
+  known.pod = without_containers(pod);
+  const std::string before = known.gang;
+  const bool moves = say(known, **gang);
+  Said& said = said_[known.gang];
+  said.spec = spec_of(**gang, *request);
+  GangSpec spec = said.spec;
+  take_terms(said.terms, spec);
+  if (moves) tell_terms(before);
   gangs_.see(spec, {*request, (*gang)->together.size() > 1 ? (*gang)->identity : (*gang)->role, selector_text(pod)});
   return true;
 }
@@ -119,7 +154,12 @@ void GangFeed::gone(std::string_view uid) {
 
 void GangFeed::leave(std::string_view uid) {
   gangs_.gone(uid);
-  if (const auto pod = pods_.find(uid); pod != pods_.end()) pods_.erase(pod);
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return;
+  const std::string key = pod->second.gang;
+  unsay(pod->second);
+  pods_.erase(pod);
+  tell_terms(key);
 }
 
 void GangFeed::keep_only(const std::unordered_set<std::string_view>& uids, bool announced) {
@@ -131,12 +171,15 @@ void GangFeed::keep_only(const std::unordered_set<std::string_view>& uids, bool 
   for (const std::string& uid : left) gone(uid);
 }
 
-/// Members whose group it may be hear of it.
+/// Members whose group it may be hear of it, all of them at once: they say the same before and after.
 void GangFeed::look_again(kube::GroupKind kind, std::string_view ns) {
   std::vector<kube::Pod> concerned;
-  for (const auto& [uid, known] : pods_) {
+  for (auto& [uid, known] : pods_) {
     const std::string_view of = known.pod.ns.empty() ? std::string_view("default") : std::string_view(known.pod.ns);
-    if (kind == kube::GroupKind::kPriorityClass || of == ns) concerned.push_back(known.pod);
+    if (kind != kube::GroupKind::kPriorityClass && of != ns) continue;
+    concerned.push_back(known.pod);
+    const Result<std::optional<GangRef>> gang = kube::recognise_gang(known.pod, objects_);
+    if (gang.ok() && gang->has_value() && key_of(**gang) == known.gang) say(known, **gang);
   }
   for (const kube::Pod& pod : concerned) (void)see(pod);
 }

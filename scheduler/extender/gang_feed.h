@@ -13,6 +13,7 @@
 #include "scheduler/extender/gangs.h"
 #include "scheduler/kube/objects/gang.h"
 #include "scheduler/kube/objects/gang_objects.h"
+#include "scheduler/kube/objects/gang_terms.h"
 #include "scheduler/kube/objects/pod.h"
 
 namespace mortise::extender {
@@ -45,19 +46,31 @@ class GangFeed {
   /// Gangs that start together, by name, with the minimum of those that are known.
   using Party = std::map<std::string, std::int32_t>;
 
+  struct Known {
+    kube::Pod pod;
+    std::uint64_t lists_begun = 0;  // when it came to be known
+    std::string gang{};             // key of what it says this of; empty: it has said nothing yet
+    kube::GangSaying says{};
+  };
+  /// What all members of a gang say, and the rest of its spec.
+  struct Said {
+    kube::GangTerms terms;
+    GangSpec spec;
+  };
+
   void leave(std::string_view uid);
+  bool say(Known& member, const kube::GangRef& gang);
+  void unsay(Known& member);
+  void tell_terms(const std::string& key);
   GangSpec spec_of(const kube::GangRef& gang, const placement::PodRequest& pod);
   void join(const kube::GangRef& gang, GangSpec& spec);
   void look_again(kube::GroupKind kind, std::string_view ns);
 
   Gangs& gangs_;
   kube::GroupObjects objects_;
-  struct Known {
-    kube::Pod pod;
-    std::uint64_t lists_begun = 0;  // when it came to be known
-  };
   std::map<std::string, Known, std::less<>> pods_;  // those that say they are of a gang, by UID
   std::uint64_t lists_begun_ = 0;
+  std::map<std::string, Said> said_;  // by key of the gang
   std::map<std::string, Party> parties_;
   std::set<std::string, std::less<>> gone_;  // lately: kube-scheduler may still ask about them
   std::deque<std::string> gone_in_order_;

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "scheduler/kube/objects/gang.h"
+
 namespace mortise::extender {
 namespace {
 
@@ -94,13 +96,9 @@ std::int32_t Gangs::priority(const GangRecord& gang) const {
 std::string Gangs::problem(const GangRecord& gang) const {
   if (!gang.spec.invalid.empty() || gang.spec.priority) return gang.spec.invalid;
   const std::int32_t lowest = priority(gang);
-  for (const auto& [uid, member] : gang.members) {
-    const std::int32_t other = member.pod.request.priority;
-    if (other == lowest) continue;
-    return "members of one gang have priorities " + std::to_string(lowest) + " and " + std::to_string(other) +
-           "; give them one, or their group a priority class";
-  }
-  return {};
+  std::int32_t highest = lowest;
+  for (const auto& [uid, member] : gang.members) highest = std::max(highest, member.pod.request.priority);
+  return lowest == highest ? std::string() : kube::mixed_priorities(lowest, highest);
 }
 
 GangPhase Gangs::phase(const GangRecord& gang) const {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "scheduler/base/result.h"
+#include "scheduler/kube/objects/gang_objects.h"
+#include "scheduler/kube/objects/pod.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/node_state.h"
 #include "scheduler/placement/request.h"
@@ -32,6 +34,8 @@ struct ClusterFile {
   std::vector<placement::NodeSpec> nodes;
   std::vector<Labels> labels;  ///< of each node
   std::vector<BoundPod> pods;
+  std::vector<Pod> placed;             ///< Pod objects of `pods`, as far as the file has such
+  std::vector<GroupObject> groups;     ///< those that say how large gangs are
   std::vector<std::string> notes;      ///< what was skipped and why, one line each
   std::uint64_t catalogue_digest = 0;  ///< stands for the machine catalogue, where it was needed; else 0
 };
