@@ -66,8 +66,20 @@ Result<LoadedCluster> load(const StartOptions& options) {
   }
   loaded.engine = std::make_unique<placement::Engine>(*loaded.state, *std::move(policy), options.seed);
   loaded.fragmentation = std::make_unique<placement::FragmentationMeter>(*loaded.state, *typical);
+  loaded.placed = std::move(file->placed);
+  for (kube::Pod& pod : loaded.placed) {
+    if (pod.uid.empty()) pod.uid = pod.key();
+  }
+  loaded.groups = std::move(file->groups);
   loaded.notes = std::move(file->notes);
   return loaded;
+}
+
+void tell_gangs(const LoadedCluster& cluster, GangFeed& feed) {
+  for (const kube::GroupObject& group : cluster.groups) feed.put({}, group);
+  for (const kube::Pod& pod : cluster.placed) {
+    if (cluster.bookings->find(pod.uid) != nullptr) feed.update(pod);
+  }
 }
 
 }  // namespace mortise::extender

@@ -369,8 +369,9 @@ std::string GangSearch::place_text() const {
 std::string GangSearch::best_text(const Spot& best, std::int64_t has) const {
   if (levels_.required == Domains::kCluster) return "there is room for " + std::to_string(has);
   const std::string name = best.node ? context_.cluster.node_name(*best.node) : context_.domains.path(best.domain);
-  return "the best " + std::string(context_.domains.level_name(levels_.required)) + " " + name + " has room for " +
-         std::to_string(has);
+  const std::string domain = std::string(context_.domains.level_name(levels_.required)) + " " + name;
+  const std::string room = " has room for " + std::to_string(has);
+  return bound_.empty() ? "the best " + domain + room : domain + ", where members of it are," + room;
 }
 
 std::string GangSearch::shortfall_of_kind(std::size_t kind, const std::vector<Spot>& tops) {

@@ -138,7 +138,7 @@ TEST_F(ClusterViewTest, AWaitingPodIsExplained) {
 TEST_F(ClusterViewTest, ThePageHasTheNumbersAndLoadsNothing) {
   cluster_.occupy("big-a", 3);
   cluster_.readiness().set_unmet(Readiness::Condition::kSynced, "<watch> & wait");
-  const std::string page = view_.page().body;
+  const std::string page = view_.page(true).body;
   EXPECT_THAT(page, HasSubstr("<th scope=\"row\">pods of 2 GPUs</th><td>7</td>"));
   EXPECT_THAT(page, HasSubstr("<th scope=\"row\">used</th><td>3.0</td>"));
   EXPECT_THAT(page, HasSubstr("synced: &lt;watch&gt; &amp; wait"));
