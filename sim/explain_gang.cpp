@@ -255,7 +255,7 @@ std::optional<NodeId> Explainer::fewer_members(const Question& question, Answer&
   answer.nearest.push_back(
       {one_node, where, std::to_string(needed - found) + " of " + std::to_string(needed) + " members"});
   // A minimum below all of them says already with how few it would do.
-  if (question.request.min == wanted)
+  if (question.request.min == wanted && question.bound.empty())
     answer.changes.push_back({"fewer_members", "with " + std::to_string(found) + " of its " + std::to_string(wanted) +
                                                    " members it fits " + place_text(*plan)});
   return node;

@@ -152,7 +152,7 @@ TEST(ClusterPage, LargeNumbersAreGrouped) {
   ClusterFigures figures;
   figures.totals.nodes = 100'000;
   figures.totals.gpus = 1'234'567;
-  const std::string page = cluster_page(figures, "");
+  const std::string page = cluster_page(figures, {}, "");
   EXPECT_THAT(page, HasSubstr("<td>100,000</td>"));
   EXPECT_THAT(page, HasSubstr("<td>1,234,567</td>"));
 }

@@ -53,6 +53,8 @@ TEST_F(Explain, MembersThatAreOnlyInTheSnapshotCountAndPinTheDomain) {
   EXPECT_EQ(answer.at("members"), 3);
   EXPECT_EQ(answer.at("reasons")[0].at("detail"),
             "needs 2 x 8 GPUs in one rack; rack r1, where members of it are, has room for 1");
+  // With fewer it would be below its minimum of three, of which one runs.
+  EXPECT_EQ(change(answer, "fewer_members"), "");
 }
 
 TEST_F(Explain, WhatEveryNodeLacksForOneMemberIsNamed) {

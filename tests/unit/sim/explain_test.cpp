@@ -174,7 +174,7 @@ TEST_F(Explain, APodGroupAndItsPodsInOneFile) {
   EXPECT_EQ(answer.at("minimum"), 2);
   EXPECT_THAT(places(answer), ElementsAre("x/p0 a 0,1,2,3", "x/p1 a 4,5,6,7")) << "the third has no room, and need not";
   const json none = explain({node("a", 4)}, items);
-  EXPECT_EQ(none.at("reasons")[0].at("detail"), "needs 2 x 4 GPUs; there is room for 1");
+  EXPECT_EQ(none.at("reasons")[0].at("detail"), "needs 2 x 4 GPUs; there is room for 1 if nothing else is there");
 }
 
 // --- worked examples of other schedulers --------------------------------------------------------------------------
