@@ -330,6 +330,15 @@ TEST_F(GangFeedTest, WhatGangsThatStartTogetherSaidEndsWithTheirLastPod) {
             "GangWaits: waits for gang default/x, with which it starts together");
 }
 
+TEST_F(GangFeedTest, WhatGangsThatStartTogetherSaidStaysWhenTheOnlyMemberThereSaysSomethingElse) {
+  const std::string groups = R"(["default/x","default/y"])";
+  const kube::Pod of_y = of_groups(pod("y-0", 1), "y", "1", groups);
+  (void)filter(of_groups(pod("x-0", 1), "x", "1", groups));
+  (void)filter(of_y);
+  feed_.gone(of_y.uid);
+  EXPECT_TRUE(reason_of(filter(of_groups(pod("x-0", 1), "x", "2", groups)), "big-a").starts_with("GangIncomplete: "));
+}
+
 // 3 x 1,000,000.
 TEST_F(GangFeedTest, GangsThatTogetherAreLargerThanAnyThatIsPlacedAreRefusedWithTheArithmetic) {
   const std::string groups = R"(["default/x","default/y","default/z"])";
