@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "scheduler/base/quote.h"
 #include "scheduler/kube/objects/gang.h"
+#include "scheduler/kube/objects/gang_terms.h"
 #include "scheduler/placement/gang.h"
 
 namespace mortise::sim {
@@ -37,19 +39,21 @@ auto kind_of(const AskingPod& pod) {
 
 /// What is known of one ask beside the ask itself.
 struct Parts {
-  std::map<std::string, Collected> gangs{};     // by key; several when they start together
-  std::map<std::string, std::int32_t> units{};  // members of parts that must each share a domain
+  std::map<std::string, Collected> gangs{};  // by key; several when they start together
+  kube::GangTerms terms{};
+  std::vector<std::int32_t> priorities{};  // of the members
 };
 
 /// Sorts pods into asks.
 class Sorter {
  public:
-  explicit Sorter(const Manifest& manifest) : manifest_(manifest) {}
+  Sorter(const Manifest& manifest, std::span<const kube::Pod> placed) : manifest_(manifest), placed_(placed) {}
 
   Result<std::vector<Ask>> run() {
     for (const ManifestPod& pod : manifest_.pods) {
       if (const Status added = add(pod); !added) return Error{pod.where + added.message()};
     }
+    add_placed();
     for (const auto& [ask, parts] : parts_) finish(asks_[ask], parts);
     return std::move(asks_);
   }
@@ -59,10 +63,12 @@ class Sorter {
   void add_single(const ManifestPod& from, AskingPod pod);
   void add_to_gang(const ManifestPod& from, AskingPod pod, const kube::GangRef& ref);
   void add_member(std::size_t ask, const std::string& role, AskingPod pod);
-  static void take_topology(const kube::GangRef& ref, Ask& ask, Parts& parts);
-  static void finish(Ask& ask, const Parts& parts);
+  void add_placed();
+  std::string problem_of(const Parts& parts) const;
+  void finish(Ask& ask, const Parts& parts) const;
 
   const Manifest& manifest_;
+  std::span<const kube::Pod> placed_;
   std::vector<Ask> asks_;
   std::map<std::string, std::size_t> by_key_;  // gangs that start together have one
   std::map<std::size_t, Parts> parts_;         // of the asks that are gangs
@@ -87,18 +93,6 @@ void Sorter::add_member(std::size_t ask, const std::string& role, AskingPod pod)
   const auto [known, is_new] = roles_.try_emplace({ask, role, kind_of(pod)}, roles.size());
   if (is_new) roles.push_back({role, {}, 0});
   roles[known->second].members.push_back(std::move(pod));
-}
-
-/// The whole gang in one domain is what can be planned.
-void Sorter::take_topology(const kube::GangRef& ref, Ask& ask, Parts& parts) {
-  for (const kube::TopologyAsk& wish : ref.topology) {
-    if (!wish.unit.empty() && wish.required) ++parts.units[wish.unit];
-    std::string& level = wish.required ? ask.required_level : ask.preferred_level;
-    if (level.empty()) level = wish.level;
-    if (level == wish.level || wish.level.empty()) continue;
-    ask.obstacle = "members ask for different levels, " + quote(level) + " and " + quote(wish.level) +
-                   "; one level for all is what can be asked for";
-  }
 }
 
 void Sorter::add_single(const ManifestPod& from, AskingPod pod) {
@@ -129,7 +123,8 @@ void Sorter::add_to_gang(const ManifestPod& from, AskingPod pod, const kube::Gan
   Collected& own = parts.gangs.try_emplace(ref.key(), Collected{ref}).first->second;
   ++ask.members;
   ++own.found;
-  take_topology(ref, ask, parts);
+  parts.terms.add(kube::saying_of(ref));
+  parts.priorities.push_back(pod.request.priority);
   if (from.pod.node_name.empty()) {
     add_member(entry->second, role_of(ref, ref.role), std::move(pod));
   } else {
@@ -163,45 +158,73 @@ void raise_minima(std::vector<AskingRole>& roles, const std::string& name, std::
   }
 }
 
-/// Why a gang cannot be asked about as it stands; empty: it can.
-std::string obstacle_of(const Collected& gang) {
-  const kube::GangRef& ref = gang.ref;
-  if (!ref.waits_for.empty()) return ref.waits_for;
-  if (gang.found < ref.minimum) {
-    return std::to_string(gang.found) + " of " + std::to_string(ref.minimum) +
-           " members are there; it starts when all of these are";
+/// Bound members that are only in the cluster's own file. What is wrong with one of them is not this file's fault.
+void Sorter::add_placed() {
+  std::set<std::string> known;
+  for (const ManifestPod& pod : manifest_.pods) known.insert(pod.pod.key());
+  for (const kube::Pod& pod : placed_) {
+    if (known.contains(pod.key())) continue;
+    const auto ref = kube::recognise_gang(pod, manifest_.objects);
+    const auto request = kube::pod_request(pod);
+    if (!ref || !*ref || !request || !by_key_.contains(joint_key(**ref))) continue;
+    add_to_gang({pod, {}}, {*request, {}}, **ref);
   }
-  if (ref.roles_needed > 0 && static_cast<std::size_t>(ref.roles_needed) < ref.roles.size()) {
-    return "any " + std::to_string(ref.roles_needed) + " of its parts would do, which cannot be asked for";
-  }
-  return {};
 }
 
-void Sorter::finish(Ask& ask, const Parts& parts) {
+/// Of those that must start together, how many have no place yet.
+std::int32_t missing_of(const Collected& gang) {
+  return std::max(gang.ref.minimum - gang.on_nodes, 0);
+}
+
+/// Why the gang can never be placed as its members and its group describe it; empty: it can.
+std::string Sorter::problem_of(const Parts& parts) const {
+  if (std::string conflict = parts.terms.conflict(); !conflict.empty()) return conflict;
+  for (const auto& [key, gang] : parts.gangs) {
+    const auto priority = kube::gang_priority(gang.ref, manifest_.objects, parts.priorities);
+    if (!priority) return priority.message();
+  }
+  std::int64_t together = 0;
+  for (const auto& [key, gang] : parts.gangs) together += missing_of(gang);
+  if (together <= placement::kMaxGangMembers) return {};
+  return "needs " + std::to_string(together) + " members together; " + std::to_string(placement::kMaxGangMembers) +
+         " are the most that are placed as one";
+}
+
+/// What the gangs of an ask wait for: names of reasons are those of the extender.
+void find_obstacle(const Parts& parts, Ask& ask) {
+  const auto set = [&ask](const char* name, std::string text) {
+    if (!ask.obstacle.empty()) return;
+    ask.obstacle_name = name;
+    ask.obstacle = std::move(text);
+  };
+  for (const auto& [key, gang] : parts.gangs) {
+    if (!gang.ref.waits_for.empty()) {
+      set("GangWaits", gang.ref.waits_for);
+    } else if (gang.found < gang.ref.minimum) {
+      set("GangIncomplete", std::to_string(gang.found) + " of " + std::to_string(gang.ref.minimum) +
+                                " members are there; it starts when all of these are");
+    } else if (parts.gangs.size() < gang.ref.together.size()) {
+      set("GangWaits", std::to_string(parts.gangs.size()) + " of the " + std::to_string(gang.ref.together.size()) +
+                           " gangs are there that start together");
+    }
+  }
+}
+
+void Sorter::finish(Ask& ask, const Parts& parts) const {
+  ask.required_level = parts.terms.required_level();
+  ask.preferred_level = parts.terms.preferred_level();
+  ask.obstacle = problem_of(parts);
+  if (!ask.obstacle.empty()) ask.obstacle_name = "GangInvalid";
+  find_obstacle(parts, ask);
   std::int64_t minimum = 0;
   for (const auto& [key, gang] : parts.gangs) {
-    if (ask.obstacle.empty()) ask.obstacle = obstacle_of(gang);
     for (const kube::GangRole& role : gang.ref.roles) {
       const auto placed = gang.on_nodes_of_role.find(role.name);
       const std::int32_t has = placed == gang.on_nodes_of_role.end() ? 0 : placed->second;
       raise_minima(ask.roles, role_of(gang.ref, role.name), role.minimum - has);
     }
-    const std::int32_t missing = std::max(gang.ref.minimum - gang.on_nodes, 0);
-    if (gang.ref.together.size() > 1) raise_minima(ask.roles, gang.ref.identity, missing);
-    minimum += missing;
-    if (ask.obstacle.empty() && parts.gangs.size() < gang.ref.together.size()) {
-      ask.obstacle = std::to_string(parts.gangs.size()) + " of the " + std::to_string(gang.ref.together.size()) +
-                     " gangs are there that start together";
-    }
-  }
-  for (const auto& [unit, members] : parts.units) {
-    if (members == ask.members || !ask.obstacle.empty()) continue;
-    ask.obstacle =
-        "its part " + quote(unit) + " asks for a domain of its own; one for all members is what can be asked for";
-  }
-  if (minimum > placement::kMaxGangMembers) {
-    ask.invalid = "needs " + std::to_string(minimum) + " members together; " +
-                  std::to_string(placement::kMaxGangMembers) + " are the most that are placed as one";
+    if (gang.ref.together.size() > 1) raise_minima(ask.roles, gang.ref.identity, missing_of(gang));
+    minimum += missing_of(gang);
   }
   ask.minimum = static_cast<std::int32_t>(std::clamp<std::int64_t>(minimum, 1, placement::kMaxGangMembers + 1));
   // Said of the role, a minimum makes for a better answer.
@@ -210,8 +233,8 @@ void Sorter::finish(Ask& ask, const Parts& parts) {
 
 }  // namespace
 
-Result<std::vector<Ask>> asks_of(const Manifest& manifest) {
-  return Sorter(manifest).run();
+Result<std::vector<Ask>> asks_of(const Manifest& manifest, std::span<const kube::Pod> placed) {
+  return Sorter(manifest, placed).run();
 }
 
 }  // namespace mortise::sim

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,14 +36,16 @@ struct Ask {
   std::vector<std::string> nodes;  ///< where members are that have a place
   std::string required_level;      ///< of the topology; empty: anywhere
   std::string preferred_level;
-  std::string obstacle;  ///< why it is not asked about at all, e.g. members are missing; empty: it is
-  std::string invalid;   ///< why it could not be placed on any cluster; empty: it could
+  /// Why it is not asked about at all, named as the extender does: it waits, is incomplete or can never be placed.
+  std::string obstacle_name;
+  std::string obstacle;  ///< in words; empty: it is asked about
 
   bool is_gang() const { return !convention.empty(); }
 };
 
-/// The pods of a manifest as what is placed as one, in the order of their first pods. An error, with file and line, is
-/// the fault of a pod or of its group object.
-Result<std::vector<Ask>> asks_of(const Manifest& manifest);
+/// The pods of a manifest as what is placed as one, in the order of their first pods. `placed` are pods of the cluster
+/// that have a node: those that are in the same gangs count as members of them. An error, with file and line, is the
+/// fault of a pod or of its group object.
+Result<std::vector<Ask>> asks_of(const Manifest& manifest, std::span<const kube::Pod> placed = {});
 
 }  // namespace mortise::sim

@@ -1,7 +1,6 @@
 #include "sim/cluster_domains.h"
 
 #include <string>
-#include <utility>
 
 #include "scheduler/base/quote.h"
 

@@ -165,6 +165,12 @@ PolicySummary summarise_one(std::vector<ReplayResult>::const_iterator first,
     builder.frag_of_capacity.add(run->frag_pct_of_capacity);
   }
   summary.final = builder.moment();
+  SpreadBuilder gangs;
+  for (auto run = first; run != last; ++run) {
+    if (!run->gangs || run->gangs->arrived == 0) continue;
+    gangs.add(100.0 * static_cast<double>(run->gangs->placed) / static_cast<double>(run->gangs->arrived));
+  }
+  summary.gangs_placed_pct = gangs.spread();
   return summary;
 }
 

@@ -53,6 +53,7 @@ struct PolicySummary {
   std::int64_t seeds = 0;
   std::vector<Moment> at;  ///< in the order of kMoments
   Moment final;
+  std::optional<Spread> gangs_placed_pct{};  ///< of those that arrived; empty: no gang arrived
 };
 
 struct Comparison {

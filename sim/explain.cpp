@@ -109,12 +109,8 @@ Explainer::NodeList Explainer::selected(const kube::Labels& selector) const {
 Result<Answer> Explainer::answer(Ask ask) {
   Answer answer;
   answer.ask = std::move(ask);
-  if (!answer.ask.invalid.empty()) {
-    answer.reasons.push_back({std::string(reason_name(placement::GangReason::kInvalid)), 0, answer.ask.invalid});
-    return answer;
-  }
   if (!answer.ask.obstacle.empty()) {
-    answer.reasons.push_back({"GangWaits", 0, answer.ask.obstacle});
+    answer.reasons.push_back({answer.ask.obstacle_name, 0, answer.ask.obstacle});
     return answer;
   }
   if (answer.ask.roles.empty()) {  // all have their places
@@ -145,7 +141,7 @@ Nearest Explainer::nearest_of(const PodRequest& pod, const NodeAnswer& node) con
   const auto add = [&](std::int64_t amount, const std::string& what) {
     if (amount > 0) text += (text.empty() ? "" : ", ") + std::to_string(amount) + " " + what;
   };
-  if (!unresolvable) {
+  if (!unresolvable || node.reason == Reason::kNodeTooSmall) {
     if (pod.gpu_milli < kWholeGpu) {
       add(lacks.gpus, "GPU with " + std::to_string(pod.gpu_milli) + " milli-GPU free");
     } else {

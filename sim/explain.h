@@ -36,7 +36,7 @@ struct Nearest {
 
 /// A change with which it would fit; found by trying.
 struct Change {
-  std::string kind;  ///< relax, fewer_members, free_pods, add_node
+  std::string kind;  ///< relax, uncordon, fewer_members, free_pods, add_node
   std::string detail;
 };
 
@@ -95,7 +95,10 @@ class Explainer {
   Question question_of(const Ask& ask) const;
   Status take_places(const placement::GangPlan& plan, const Question& question, Answer& answer);
   void change_gang(const Question& question, placement::GangReason reason, Answer& answer);
+  void why_on_no_node(const placement::GangRole& role, Answer& answer);
   void relax_level(const Question& question, Answer& answer);
+  void relax_members(const Question& question, Answer& answer);
+  void uncordon(const Question& question, Answer& answer);
   std::optional<NodeId> fewer_members(const Question& question, Answer& answer);
   int required_level(const Question& question) const;
   std::optional<NodeId> roomiest(const Question& question, std::optional<NodeId> near) const;

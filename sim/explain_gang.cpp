@@ -65,15 +65,44 @@ Status Explainer::answer_gang(Answer& answer) {
     const std::string& role = question.request.roles[r].name;
     const std::string whom = role.empty() ? "its members" : "role " + quote(role);
     answer.reasons.push_back({"NodeSelector", 0, "no node has the labels of the nodeSelector of " + whom});
+    relax_members(question, answer);
     return ok_status();
   }
   const GangDecision decision = planner_->plan(question.request);
   answer.note = placement::preference_left_out(question.request.preferred_level, *domains_);
   if (const auto* plan = std::get_if<GangPlan>(&decision)) return take_places(*plan, question, answer);
   const auto& rejected = std::get<GangRejected>(decision);
-  answer.reasons.push_back({std::string(reason_name(rejected.reason)), 0, rejected.detail, rejected.exact});
+  const bool never = rejected.reason == GangReason::kNeverFits;
+  answer.reasons.push_back({std::string(reason_name(rejected.reason)), 0,
+                            rejected.detail + (never ? " if nothing else is there" : ""), rejected.exact});
+  if (rejected.reason == GangReason::kNoRoom || never) {
+    for (const placement::GangRole& role : question.request.roles) why_on_no_node(role, answer);
+  }
   change_gang(question, rejected.reason, answer);
   return ok_status();
+}
+
+/// Where not even one member of a role has room, what stands against it is the same as for a pod for itself.
+void Explainer::why_on_no_node(const placement::GangRole& role, Answer& answer) {
+  NodeList all;
+  for (const auto& [node, place] : file_node_) all.push_back(node);
+  const std::span<const NodeId> candidates = role.allowed ? *role.allowed : std::span<const NodeId>(all);
+  std::vector<placement::NodeAnswer> answers;
+  const placement::Decision decision = engine_->plan(role.pod, candidates, &answers);
+  if (role.min == 0 || std::holds_alternative<placement::Placed>(decision)) return;
+  std::map<placement::Reason, std::int64_t> counts;
+  for (const placement::NodeAnswer& node : answers) ++counts[node.reason];
+  const std::string whose = role.name.empty() ? "one member" : "one member of role " + quote(role.name);
+  for (const auto& [reason, nodes] : counts) {
+    answer.reasons.push_back({std::string(placement::reason_name(reason)), nodes,
+                              std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") + " for " + whose});
+  }
+  const auto unselected = static_cast<std::int64_t>(all.size() - candidates.size());
+  if (unselected > 0) {
+    answer.reasons.push_back({"NodeSelector", unselected, std::to_string(unselected) + " nodes for " + whose});
+  }
+  const std::vector<placement::NodeAnswer> nearest = by_nearness(role.pod, std::move(answers));
+  if (!nearest.empty()) answer.nearest.push_back(nearest_of(role.pod, nearest.front()));
 }
 
 std::string Explainer::place_text(const GangPlan& plan) const {
@@ -115,6 +144,8 @@ void Explainer::change_gang(const Question& question, GangReason reason, Answer&
   if (reason == GangReason::kInvalid) return;
   relax_level(question, answer);
   if (reason != GangReason::kNoRoom && reason != GangReason::kNeverFits) return;
+  relax_members(question, answer);
+  uncordon(question, answer);
   const std::optional<NodeId> near = fewer_members(question, answer);
   if (required_level(question) == domains_->node_level()) return;  // a new node is a new domain
   if (const auto like = roomiest(question, near)) {
@@ -138,6 +169,63 @@ void Explainer::relax_level(const Question& question, Answer& answer) {
   }
 }
 
+/// What members ask for beside amounts, one thing after the other for all roles.
+void Explainer::relax_members(const Question& question, Answer& answer) {
+  const auto attempt = [&](Question changed, const std::string& without) {
+    changed.point();
+    const GangDecision decision = planner_->plan(changed.request);
+    const auto* plan = std::get_if<GangPlan>(&decision);
+    if (plan == nullptr) return;
+    answer.changes.push_back({"relax", "without " + without + " it fits " + place_text(*plan)});
+  };
+  if (!question.lists.empty()) {
+    Question changed = question;
+    changed.lists.clear();
+    for (placement::GangRole& role : changed.request.roles) role.allowed = role.eligible = std::nullopt;
+    attempt(std::move(changed), "its nodeSelector");
+  }
+  Question models = question;
+  Question inside = question;
+  bool asks_models = false;
+  bool asks_inside = false;
+  for (std::size_t r = 0; r < question.request.roles.size(); ++r) {
+    const placement::PodRequest& pod = question.request.roles[r].pod;
+    asks_models = asks_models || !pod.models.empty();
+    asks_inside = asks_inside || pod.topology_policy != topology::TopologyPolicy::kNone ||
+                  pod.nvlink == placement::NvlinkWish::kRequired;
+    models.request.roles[r].pod.models.clear();
+    inside.request.roles[r].pod.topology_policy = topology::TopologyPolicy::kNone;
+    inside.request.roles[r].pod.nvlink = placement::NvlinkWish::kPreferred;
+  }
+  if (asks_models) attempt(std::move(models), "its choice of a GPU model");
+  if (asks_inside) attempt(std::move(inside), "what it asks of the node's topology");
+}
+
+/// Of the nodes that are cordoned those that it would be on if none were.
+void Explainer::uncordon(const Question& question, Answer& answer) {
+  NodeList cordoned;
+  const auto set_schedulable = [&](NodeId node, bool schedulable) {
+    placement::NodeSpec spec = input_.file.nodes[file_node_.at(node)];
+    spec.schedulable = schedulable;
+    return cluster_->update_node(node, spec);
+  };
+  for (const auto& [node, place] : file_node_) {
+    if (!input_.file.nodes[place].schedulable && set_schedulable(node, true)) cordoned.push_back(node);
+  }
+  if (cordoned.empty()) return;
+  const GangDecision decision = planner_->plan(question.request);
+  for (const NodeId node : cordoned) (void)set_schedulable(node, false);
+  const auto* plan = std::get_if<GangPlan>(&decision);
+  if (plan == nullptr) return;
+  std::string names;
+  for (const NodeId node : cordoned) {
+    const auto on_it = [node](const placement::GangMember& member) { return member.node == node; };
+    if (std::none_of(plan->members.begin(), plan->members.end(), on_it)) continue;
+    names += (names.empty() ? "" : ", ") + cluster_->node_name(node);
+  }
+  answer.changes.push_back({"uncordon", "with " + names + " uncordoned it fits " + place_text(*plan)});
+}
+
 /// As many members as have room together; a node of theirs, if any have.
 std::optional<NodeId> Explainer::fewer_members(const Question& question, Answer& answer) {
   placement::GangRequest request = question.request;
@@ -159,8 +247,10 @@ std::optional<NodeId> Explainer::fewer_members(const Question& question, Answer&
   const std::int64_t needed = found < question.request.min ? question.request.min : wanted;
   answer.nearest.push_back(
       {one_node, where, std::to_string(needed - found) + " of " + std::to_string(needed) + " members"});
-  answer.changes.push_back({"fewer_members", "with " + std::to_string(found) + " of its " + std::to_string(wanted) +
-                                                 " members it fits " + place_text(*plan)});
+  // A minimum below all of them says already with how few it would do.
+  if (question.request.min == wanted && question.bound.empty())
+    answer.changes.push_back({"fewer_members", "with " + std::to_string(found) + " of its " + std::to_string(wanted) +
+                                                   " members it fits " + place_text(*plan)});
   return node;
 }
 

@@ -73,7 +73,8 @@ Json answer_json(const Answer& answer) {
 
 std::string heading(const Answer& answer) {
   if (!answer.ask.is_gang()) return fmt::format("pod {}", answer.ask.name);
-  return fmt::format("gang {} ({}), {} members", answer.ask.name, answer.ask.convention, answer.ask.members);
+  return fmt::format("gang {} ({}), {} member{}", answer.ask.name, answer.ask.convention, answer.ask.members,
+                     answer.ask.members == 1 ? "" : "s");
 }
 
 std::string note_text(const Answer& answer) {
@@ -84,6 +85,11 @@ std::string fitting_text(const Answer& answer) {
   std::string text = heading(answer);
   if (answer.places.empty()) return text + ": has its place already\n";
   text += ": fits";
+  const auto placed = static_cast<std::int64_t>(answer.places.size() + answer.ask.nodes.size());
+  if (placed < answer.ask.members) {
+    text += fmt::format(" with {} of {} (it needs {})", placed, answer.ask.members,
+                        answer.ask.minimum + static_cast<std::int64_t>(answer.ask.nodes.size()));
+  }
   if (!answer.level.empty()) {
     text += answer.level == "cluster" ? "" : fmt::format(" in {} {}", answer.level, answer.domain);
     for (const LevelCount& level : answer.domains) {

@@ -52,6 +52,7 @@ Result<ClusterInput> load_cluster(const ClusterArguments& arguments, Digest dige
   ClusterInput input;
   input.file = *std::move(file);
   input.levels = *std::move(levels);
+  kube::note_unused_levels(input.levels, input.file);
   const std::string& ranks_path = arguments.node_rank;
   if (!ranks_path.empty()) {
     if (const Status status = check_input(ranks_path); !status) return status.error();

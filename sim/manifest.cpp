@@ -1,5 +1,6 @@
 #include "sim/manifest.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -34,6 +35,7 @@ class Reader {
   }
 
   Result<Manifest> finish(const std::string& path);
+  bool has_pods_of(const json& workload) const;
 
  private:
   struct Workload {
@@ -117,9 +119,25 @@ class Reader {
   bool has_pods_ = false;
 };
 
+/// Whether some pod of the file is one of the workload's own.
+bool Reader::has_pods_of(const json& workload) const {
+  const std::string name = name_of(workload);
+  return std::any_of(manifest_.pods.begin(), manifest_.pods.end(), [&](const ManifestPod& from) {
+    const auto names = [&](const auto& label) { return label.second == name; };
+    const auto owns = [&](const kube::OwnerReference& owner) { return owner.name == name; };
+    return std::any_of(from.pod.owners.begin(), from.pod.owners.end(), owns) ||
+           std::any_of(from.pod.labels.begin(), from.pod.labels.end(), names) ||
+           std::any_of(from.pod.annotations.begin(), from.pod.annotations.end(), names);
+  });
+}
+
 Result<Manifest> Reader::finish(const std::string& path) {
   for (const Workload& workload : workloads_) {
-    if (has_pods_) break;
+    if (has_pods_) {
+      if (has_pods_of(workload.object)) continue;
+      notes_.add_one_of("workloads are left out, as the file has Pods", name_of(workload.object));
+      continue;
+    }
     auto made = workload_pods(workload.object, kMaxManifestPods);
     if (!made) return Error{workload.where + made.message()};
     for (kube::GroupObject& group : made->groups) manifest_.objects.put(std::move(group));

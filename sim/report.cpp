@@ -145,11 +145,13 @@ Json summary_json(const PolicySummary& summary) {
   }
   Json final = Json::object();
   add_moment(final, summary.final);
-  return {{"trace", summary.trace},
-          {"policy", summary.policy},
-          {"seeds", summary.seeds},
-          {"at", std::move(at)},
-          {"final", std::move(final)}};
+  Json json = {{"trace", summary.trace},
+               {"policy", summary.policy},
+               {"seeds", summary.seeds},
+               {"at", std::move(at)},
+               {"final", std::move(final)}};
+  if (summary.gangs_placed_pct) json["gangs_placed_pct"] = spread_json(summary.gangs_placed_pct);
+  return json;
 }
 
 }  // namespace

@@ -16,8 +16,11 @@ std::string percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "-";
 }
 
-std::string mean(const std::optional<Spread>& spread) {
-  return spread ? fmt::format("{:.2f}", spread->mean) : "-";
+/// Of how many seeds, where some have no value.
+std::string mean(const std::optional<Spread>& spread, std::int64_t seeds) {
+  if (!spread) return "-";
+  const std::string text = fmt::format("{:.2f}", spread->mean);
+  return spread->seeds == seeds ? text : text + fmt::format(" ({})", spread->seeds);
 }
 
 std::string range(const std::optional<Spread>& spread) {
@@ -101,14 +104,18 @@ std::string comparison_text(const Comparison& comparison) {
   std::vector<std::string> heading = {"trace", "policy", "seeds"};
   for (const std::int64_t arrived_pct : kMoments) heading.push_back(fmt::format("alloc@{}", arrived_pct));
   for (const char* name : {"final", "min..max", "frag % of idle", "frag % of GPUs"}) heading.emplace_back(name);
+  const bool gangs = std::any_of(comparison.summaries.begin(), comparison.summaries.end(),
+                                 [](const PolicySummary& summary) { return summary.gangs_placed_pct.has_value(); });
+  if (gangs) heading.emplace_back("gangs placed %");
   std::vector<std::vector<std::string>> rows = {heading};
   for (const PolicySummary& summary : comparison.summaries) {
     std::vector<std::string> row = {summary.trace, summary.policy, fmt::format("{}", summary.seeds)};
-    for (const Moment& moment : summary.at) row.push_back(mean(moment.allocation_pct));
-    row.push_back(mean(summary.final.allocation_pct));
+    for (const Moment& moment : summary.at) row.push_back(mean(moment.allocation_pct, summary.seeds));
+    row.push_back(mean(summary.final.allocation_pct, summary.seeds));
     row.push_back(range(summary.final.allocation_pct));
-    row.push_back(mean(summary.final.frag_pct_of_idle));
-    row.push_back(mean(summary.final.frag_pct_of_capacity));
+    row.push_back(mean(summary.final.frag_pct_of_idle, summary.seeds));
+    row.push_back(mean(summary.final.frag_pct_of_capacity, summary.seeds));
+    if (gangs) row.push_back(mean(summary.gangs_placed_pct, summary.seeds));
     rows.push_back(std::move(row));
   }
   std::vector<bool> numeric(heading.size(), true);

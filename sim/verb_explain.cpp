@@ -27,8 +27,11 @@ struct ExplainOptions {
 Result<std::vector<Answer>> explain(const ExplainOptions& options, const ClusterInput& cluster, std::uint64_t seed) {
   auto manifest = read_manifest(options.pods);
   if (!manifest) return manifest.error();
+  for (const kube::GroupObject& group : cluster.file.groups) {
+    if (manifest->objects.find(group.kind, group.ns, group.name) == nullptr) manifest->objects.put(group);
+  }
   for (const std::string& note : manifest->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  auto asks = asks_of(*manifest);
+  auto asks = asks_of(*manifest, cluster.file.placed);
   if (!asks) return asks.error();
   auto explainer = Explainer::make(cluster, options.policy, seed);
   if (!explainer) return explainer.error();

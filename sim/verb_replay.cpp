@@ -103,6 +103,10 @@ Result<int> run_replay(const ReplayOptions& options) {
     if (const Status status = store.save(*run, digest); !status) return status.error();
   }
   for (const std::string& note : inputs->cluster.file.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  if (run->pods_arrived == 0) {
+    std::fprintf(stderr, "note: nothing arrived: arrival %s leaves none of the trace's pods and gangs\n",
+                 run->arrival.c_str());
+  }
   const std::optional<Timings> shown = options.timings ? std::optional(timings) : std::nullopt;
   const Status status = print(options.json ? run_json(*run, shown) + "\n" : run_text(*run));
   if (!status) return status.error();

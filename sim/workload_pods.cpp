@@ -78,7 +78,8 @@ class Maker {
   static std::int32_t replicas(const Field& of, const char* key, std::int32_t absent) {
     return of.member(key).count(0, kMostReplicas).value_or(absent);
   }
-  void add_job(const json& pod_template, const Field& spec, const std::string& name, const Labels& labels);
+  void add_job(const json& pod_template, const Field& spec, const std::string& name, const Labels& labels,
+               const Labels& annotations = {});
   void add_group(json spec, const std::string& name);
 
   const json object_;
@@ -105,11 +106,13 @@ std::optional<kube::Pod> Maker::prototype(const json& pod_template) {
   return *std::move(decoded);
 }
 
-void Maker::add_job(const json& pod_template, const Field& spec, const std::string& name, const Labels& labels) {
+void Maker::add_job(const json& pod_template, const Field& spec, const std::string& name, const Labels& labels,
+                    const Labels& annotations) {
   auto pod = prototype(pod_template);
   if (!pod) return;
   pod->owners = {{"batch/v1", "Job", name, {}, true}};
   for (const auto& [key, value] : labels) pod->labels[key] = value;
+  for (const auto& [key, value] : annotations) pod->annotations[key] = value;
   pod->labels["batch.kubernetes.io/job-name"] = name;
   const std::int32_t parallelism = replicas(spec, "parallelism", 1);
   const std::int32_t pods = std::min(parallelism, replicas(spec, "completions", parallelism));
@@ -121,6 +124,16 @@ void Maker::add_job(const json& pod_template, const Field& spec, const std::stri
 
 void Maker::make_job() {
   add_job(at(object_, {"spec", "template"}), root_.member("spec"), name_, {});
+}
+
+/// The annotation of a JobSet holds for all of its jobs, that of a job template for its own.
+Labels exclusive_topology(const Field& job_set, const Field& replicated) {
+  const std::string key = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+  for (const Field& from : {replicated.member("template"), job_set}) {
+    const Labels annotations = from.member("metadata").member("annotations").texts();
+    if (const auto found = annotations.find(key); found != annotations.end()) return {*found};
+  }
+  return {};
 }
 
 void Maker::make_job_set() {
@@ -138,7 +151,8 @@ void Maker::make_job_set() {
                {prefix + "replicatedjob-name", role},
                {prefix + "job-index", std::to_string(i)},
                {prefix + "job-key", job},
-               {prefix + "restart-attempt", "0"}});
+               {prefix + "restart-attempt", "0"}},
+              exclusive_topology(root_, replicated));
       if (made_.pods.size() == before) break;  // jobs without pods, however many
     }
   }

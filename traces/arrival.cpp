@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view kInflatePrefix = "inflate:";
 constexpr std::string_view kOrderPrefix = "order:";
-constexpr std::string_view kForms = "inflate:RATIO (0 < RATIO <= 1000), order:FILE (pod names, one a line)";
+constexpr std::string_view kForms =
+    "inflate:RATIO (0 < RATIO <= 1000), order:FILE (names of pods and gangs, one a line)";
 constexpr std::string_view kCloneMark = "-clone-";
 
 /// What arrives as one: a pod, or a gang. Known by its first pod.

@@ -38,7 +38,8 @@ a { color: inherit; }
 <h1>Mortise</h1>
 )";
 
-constexpr std::string_view kFoot = R"(<p class="note">As data: <a href="/v1/cluster">/v1/cluster</a>, /v1/nodes/NAME,
+constexpr std::string_view kFoot =
+    R"(<p class="note">As data: <a href="/v1/cluster">/v1/cluster</a>, /v1/nodes/NAME, <a href="/v1/gangs">/v1/gangs</a>,
 /v1/explain?namespace=&amp;pod=, <a href="/metrics">/metrics</a>. This page renews itself every 15 s.</p>
 </body>
 </html>
@@ -122,16 +123,35 @@ std::string nodes(const ClusterFigures& figures) {
          row("kinds of nodes told apart", grouped(figures.states)) + "</table>\n";
 }
 
+/// Nothing where there are no gangs.
+std::string gangs_part(const ClusterFigures& figures, const std::vector<GangLine>& gangs) {
+  std::string states;
+  for (int i = 0; i < kGangPhaseCount; ++i) {
+    const std::int64_t count = figures.gangs[static_cast<std::size_t>(i)];
+    if (count > 0) states += row(gang_phase_name(static_cast<GangPhase>(i)), grouped(count));
+  }
+  if (states.empty()) return {};
+  std::string text = "<h2>Gangs</h2>\n<table>\n" + states + "</table>\n";
+  for (const GangLine& gang : gangs) {
+    text +=
+        "<p>" + escaped(gang.name) + ": " + escaped(gang.state) + "<br><span class=\"note\">" + escaped(gang.members);
+    if (!gang.waits_for.empty()) text += "; " + escaped(gang.waits_for);
+    text += "</span></p>\n";
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string cluster_page(const ClusterFigures& figures, std::string_view unready) {
+std::string cluster_page(const ClusterFigures& figures, const std::vector<GangLine>& gangs, std::string_view unready) {
   std::string text(kHead);
   if (unready.empty()) {
     text += "<p>Ready.</p>\n";
   } else {
     text += "<p class=\"bad\">Not ready\n" + escaped(unready) + "</p>\n";
   }
-  return text + allocation(figures) + headroom(figures.headroom) + nodes(figures) + std::string(kFoot);
+  return text + allocation(figures) + headroom(figures.headroom) + gangs_part(figures, gangs) + nodes(figures) +
+         std::string(kFoot);
 }
 
 }  // namespace mortise::extender

@@ -174,12 +174,16 @@ Reply ClusterView::explain(std::string_view ns, std::string_view pod) {
   std::optional<std::string> planned;
   {
     const std::lock_guard lock(parts_.service.mutex());
+    if (parts_.gangs != nullptr) {
+      const ordered_json member = member_json(*parts_.gangs, *parts_.bookings, ns, pod, parts_.clock->now());
+      if (!member.is_null()) return json_reply(200, member);
+    }
     const AskedPod* asked = parts_.handlers.find_asked(ns, pod);
     if (asked == nullptr) {
       return not_found("pod " + quote(std::string(ns) + "/" + std::string(pod)) +
                        ": no filter for it in the last 10 minutes, or it is bound");
     }
-    counts = parts_.engine.reasons(asked->request);
+    counts = parts_.handlers.reasons(*asked);
     if (asked->plan && parts_.cluster.find_node(asked->planned_node)) planned = asked->planned_node;
   }
   constexpr auto kFits = static_cast<std::size_t>(Reason::kNone);
@@ -214,8 +218,14 @@ Reply ClusterView::gangs() {
   return json_reply(200, all);
 }
 
-Reply ClusterView::page() {
-  return {200, cluster_page(figures(), parts_.readiness.report())};
+Reply ClusterView::page(bool names) {
+  constexpr std::size_t kShownGangs = 100;
+  std::vector<GangLine> gangs;
+  if (names && parts_.gangs != nullptr) {
+    const std::lock_guard lock(parts_.service.mutex());
+    gangs = gangs_at_work(*parts_.gangs, *parts_.bookings, parts_.clock->now(), kShownGangs);
+  }
+  return {200, cluster_page(figures(), gangs, parts_.readiness.report())};
 }
 
 }  // namespace mortise::extender

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scheduler/extender/cluster_figures.h"
+#include "scheduler/extender/gang_view.h"
 #include "scheduler/extender/gangs.h"
 #include "scheduler/extender/handlers.h"
 #include "scheduler/extender/metrics.h"
@@ -52,8 +53,8 @@ class ClusterView {
   Reply explain(std::string_view ns, std::string_view pod);
   /// GET /v1/gangs: who is there, who has a place, and what they wait for.
   Reply gangs();
-  /// GET /: the same as /v1/cluster, for people.
-  Reply page();
+  /// GET /: the same as /v1/cluster, for people. Names of gangs are told or not.
+  Reply page(bool names);
 
  private:
   ClusterFigures figures();
@@ -62,7 +63,7 @@ class ClusterView {
   placement::HeadroomMeter headroom_;  // guarded by the service's mutex
 };
 
-/// The page of these figures. `unready` is empty when the extender is ready.
-std::string cluster_page(const ClusterFigures& figures, std::string_view unready);
+/// The page of these figures and gangs. `unready` is empty when the extender is ready.
+std::string cluster_page(const ClusterFigures& figures, const std::vector<GangLine>& gangs, std::string_view unready);
 
 }  // namespace mortise::extender

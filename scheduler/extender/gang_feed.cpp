@@ -14,18 +14,22 @@ constexpr std::size_t kGoneKnown = 16'384;
 
 using kube::GangConvention;
 using kube::GangRef;
-using kube::TopologyAsk;
 
-/// What is asked of a part of the gang holds for all of it: that is stricter, and never breaks what was asked.
-void take_levels(const std::vector<TopologyAsk>& asks, GangSpec& spec) {
-  for (const TopologyAsk& ask : asks) {
-    if (ask.level.empty()) continue;
-    std::string& level = ask.required ? spec.required_level : spec.preferred_level;
-    if (!level.empty() && level != ask.level && ask.required && spec.invalid.empty()) {
-      spec.invalid = "it must be in one " + level + " and in one " + ask.level + "; one level may be required";
-    }
-    if (level.empty()) level = ask.level;
-  }
+std::string joint_name(const GangRef& gang) {
+  std::string all;
+  for (const std::string& name : gang.together) all += (all.empty() ? "" : "+") + name;
+  return all;
+}
+
+std::string key_of(const GangRef& gang) {
+  if (gang.together.size() < 2) return gang.key();
+  return std::string(kube::gang_convention_name(gang.convention)) + ":" + joint_name(gang);
+}
+
+void take_terms(const kube::GangTerms& terms, GangSpec& spec) {
+  spec.required_level = terms.required_level();
+  spec.preferred_level = terms.preferred_level();
+  if (spec.invalid.empty()) spec.invalid = terms.conflict();
 }
 
 std::string selector_text(const kube::Pod& pod) {
@@ -36,14 +40,6 @@ std::string selector_text(const kube::Pod& pod) {
 
 std::pair<std::string, std::string> name_of(const kube::Pod& pod) {
   return {pod.ns.empty() ? "default" : pod.ns, pod.name};
-}
-
-/// The gangs that start together with this one, as a name; empty: it is for itself.
-std::string party_of(const GangRef& gang) {
-  std::string all;
-  if (gang.together.size() < 2) return all;
-  for (const std::string& name : gang.together) all += (all.empty() ? "" : "+") + name;
-  return all;
 }
 
 /// What the recognition of its gang looks at.
@@ -57,7 +53,7 @@ kube::Pod without_containers(const kube::Pod& pod) {
 
 GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod) {
   GangSpec spec;
-  spec.key = gang.key();
+  spec.key = key_of(gang);
   spec.name = gang.identity;
   spec.convention = kube::gang_convention_name(gang.convention);
   spec.minimum = gang.minimum;
@@ -65,9 +61,7 @@ GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod
   spec.object = gang.object;
   for (const kube::GangRole& role : gang.roles) {
     if (role.minimum > 0) spec.roles.push_back({role.name, role.minimum});
-    take_levels(role.topology, spec);
   }
-  take_levels(gang.topology, spec);
   if (gang.priority || !gang.priority_class.empty()) {
     const Result<std::int32_t> priority = kube::gang_priority(gang, objects_, {&pod.priority, 1});
     if (priority.ok()) {
@@ -76,7 +70,7 @@ GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod
       spec.invalid = priority.message();
     }
   }
-  if (const std::string all = party_of(gang); !all.empty()) join(gang, all, spec);
+  if (gang.together.size() > 1) join(gang, spec);
   if (spec.minimum > placement::kMaxGangMembers && spec.invalid.empty()) {
     spec.invalid = "needs " + std::to_string(spec.minimum) + " members together; " +
                    std::to_string(placement::kMaxGangMembers) + " are the most that are placed as one";
@@ -85,11 +79,10 @@ GangSpec GangFeed::spec_of(const GangRef& gang, const placement::PodRequest& pod
 }
 
 /// Gangs that start together are one, each of them a role of it.
-void GangFeed::join(const GangRef& gang, const std::string& all, GangSpec& spec) {
-  std::map<std::string, std::int32_t>& minima = parties_[all].minima;
+void GangFeed::join(const GangRef& gang, GangSpec& spec) {
+  std::map<std::string, std::int32_t>& minima = said_[spec.key].minima;
   if (spec.waits_for.empty()) minima[gang.identity] = gang.minimum;
-  spec.key = spec.convention + ":" + all;
-  spec.name = all;
+  spec.name = joint_name(gang);
   spec.object = {};
   std::int64_t together = 0;
   spec.roles.clear();
@@ -109,6 +102,35 @@ void GangFeed::join(const GangRef& gang, const std::string& all, GangSpec& spec)
                  " are the most that are placed as one";
 }
 
+/// What the member says now counts in its gang; true: that is another than before.
+bool GangFeed::say(Known& member, const GangRef& gang) {
+  const std::string key = key_of(gang);
+  kube::GangSaying says = kube::saying_of(gang);
+  if (member.gang == key && member.says == says) return false;
+  const bool moves = member.gang != key;
+  said_[key].terms.add(says);  // first: what the gang of its only member said is not forgotten in between
+  unsay(member);
+  member.gang = key;
+  member.says = std::move(says);
+  return moves;
+}
+
+void GangFeed::unsay(Known& member) {
+  const auto gang = said_.find(std::exchange(member.gang, {}));
+  if (gang == said_.end()) return;
+  gang->second.terms.drop(member.says);
+  if (gang->second.terms.empty()) said_.erase(gang);
+}
+
+/// One member less, or other words of one, may end a conflict.
+void GangFeed::tell_terms(const std::string& key) {
+  const auto gang = said_.find(key);
+  if (gang == said_.end()) return;
+  GangSpec spec = gang->second.spec;
+  take_terms(gang->second.terms, spec);
+  gangs_.respecify(spec);
+}
+
 Result<bool> GangFeed::see(const kube::Pod& pod) {
   forget_unasked();
   const bool is_gone = gone_.contains(pod.uid);
@@ -123,8 +145,14 @@ Result<bool> GangFeed::see(const kube::Pod& pod) {
   if (pod.uid.empty()) return Error{"the pod has no UID, by which members are told apart"};
   Result<placement::PodRequest> request = kube::pod_request(pod);
   if (!request.ok()) return false;
-  remember(pod, party_of(**gang));
-  const GangSpec spec = spec_of(**gang, *request);
+  Known& known = remember(pod);
+  const std::string before = known.gang;
+  const bool moves = say(known, **gang);
+  Said& said = said_[known.gang];
+  said.spec = spec_of(**gang, *request);
+  GangSpec spec = said.spec;
+  take_terms(said.terms, spec);
+  if (moves) tell_terms(before);
   gangs_.see(spec, {*request, (*gang)->together.size() > 1 ? (*gang)->identity : (*gang)->role, selector_text(pod),
                     pod.preemption_policy != "Never"});
   return true;
@@ -139,26 +167,17 @@ void GangFeed::end_namesake(const kube::Pod& pod) {
   gangs_.free_place(uid);
 }
 
-void GangFeed::remember(const kube::Pod& pod, const std::string& party) {
+GangFeed::Known& GangFeed::remember(const kube::Pod& pod) {
   const auto [entry, is_new] = pods_.try_emplace(pod.uid, Known{{}, lists_begun_});
   Known& known = entry->second;
   if (!is_new && name_of(known.pod) != name_of(pod)) by_name_.erase(name_of(known.pod));
   known.pod = without_containers(pod);
   by_name_[name_of(pod)] = pod.uid;
-  change_party(known, party);
-  if (clock_ == nullptr) return;
+  if (clock_ == nullptr) return known;
   by_asked_.erase({known.asked, pod.uid});
   known.asked = clock_->now();
   by_asked_.emplace(known.asked, pod.uid);
-}
-
-/// One that nobody is of any more is forgotten.
-void GangFeed::change_party(Known& known, const std::string& party) {
-  if (known.party == party) return;
-  const auto before = parties_.find(known.party);
-  if (before != parties_.end() && --before->second.pods == 0) parties_.erase(before);
-  if (!party.empty()) ++parties_[party].pods;
-  known.party = party;
+  return known;
 }
 
 void GangFeed::forget_unasked() {
@@ -210,8 +229,10 @@ void GangFeed::leave(std::string_view uid) {
   const auto named = by_name_.find(name_of(pod->second.pod));
   if (named != by_name_.end() && named->second == uid) by_name_.erase(named);
   by_asked_.erase({pod->second.asked, pod->first});
-  change_party(pod->second, {});
+  const std::string key = pod->second.gang;
+  unsay(pod->second);
   pods_.erase(pod);
+  tell_terms(key);
 }
 
 void GangFeed::keep_only(const std::unordered_set<std::string_view>& uids, bool announced) {
@@ -223,12 +244,15 @@ void GangFeed::keep_only(const std::unordered_set<std::string_view>& uids, bool 
   for (const std::string& uid : left) gone(uid);
 }
 
-/// Members whose group it may be hear of it.
+/// Members whose group it may be hear of it, all of them at once: they say the same before and after.
 void GangFeed::look_again(kube::GroupKind kind, std::string_view ns) {
   std::vector<kube::Pod> concerned;
-  for (const auto& [uid, known] : pods_) {
+  for (auto& [uid, known] : pods_) {
     const std::string_view of = known.pod.ns.empty() ? std::string_view("default") : std::string_view(known.pod.ns);
-    if (kind == kube::GroupKind::kPriorityClass || of == ns) concerned.push_back(known.pod);
+    if (kind != kube::GroupKind::kPriorityClass && of != ns) continue;
+    concerned.push_back(known.pod);
+    const Result<std::optional<GangRef>> gang = kube::recognise_gang(known.pod, objects_);
+    if (gang.ok() && gang->has_value() && key_of(**gang) == known.gang) say(known, **gang);
   }
   for (const kube::Pod& pod : concerned) (void)see(pod);
 }

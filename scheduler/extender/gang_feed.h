@@ -15,6 +15,7 @@
 #include "scheduler/extender/gangs.h"
 #include "scheduler/kube/objects/gang.h"
 #include "scheduler/kube/objects/gang_objects.h"
+#include "scheduler/kube/objects/gang_terms.h"
 #include "scheduler/kube/objects/pod.h"
 
 namespace mortise::extender {
@@ -50,26 +51,31 @@ class GangFeed {
   void replace(kube::GroupKind kind, std::string_view api_group, const std::vector<kube::GroupObject>& objects);
 
  private:
-  /// Gangs that start together.
-  struct Party {
-    std::map<std::string, std::int32_t> minima{};  // of those that are known, by name
-    std::size_t pods = 0;
-  };
+  using Name = std::pair<std::string, std::string>;  // namespace and name
+
   struct Known {
     kube::Pod pod;
     std::uint64_t lists_begun = 0;  // when it came to be known
-    std::string party{};            // empty: none
+    std::string gang{};             // key of what it says this of; empty: it has said nothing yet
+    kube::GangSaying says{};
     Nanoseconds asked = 0;
   };
-  using Name = std::pair<std::string, std::string>;  // namespace and name
+  /// What all members of a gang say, and the rest of its spec; forgotten with the last of them.
+  struct Said {
+    kube::GangTerms terms;
+    GangSpec spec;
+    std::map<std::string, std::int32_t> minima{};  // of gangs that start together those that are known, by name
+  };
 
   void leave(std::string_view uid);
   void end_namesake(const kube::Pod& pod);
   void forget_unasked();
-  void remember(const kube::Pod& pod, const std::string& party);
-  void change_party(Known& known, const std::string& party);
+  Known& remember(const kube::Pod& pod);
+  bool say(Known& member, const kube::GangRef& gang);
+  void unsay(Known& member);
+  void tell_terms(const std::string& key);
   GangSpec spec_of(const kube::GangRef& gang, const placement::PodRequest& pod);
-  void join(const kube::GangRef& gang, const std::string& all, GangSpec& spec);
+  void join(const kube::GangRef& gang, GangSpec& spec);
   void look_again(kube::GroupKind kind, std::string_view ns);
 
   Gangs& gangs_;
@@ -79,7 +85,7 @@ class GangFeed {
   std::map<Name, std::string> by_name_;                     // their UIDs
   std::set<std::pair<Nanoseconds, std::string>> by_asked_;  // their UIDs; with a clock only
   std::uint64_t lists_begun_ = 0;
-  std::map<std::string, Party> parties_;
+  std::map<std::string, Said> said_;         // by key of the gang
   std::set<std::string, std::less<>> gone_;  // lately: kube-scheduler may still ask about them
   std::deque<std::string> gone_in_order_;
   /// Namespace and name of the objects there are, by kind and API group.

@@ -1,6 +1,7 @@
 #include "scheduler/extender/gang_view.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -22,19 +23,62 @@ ordered_json or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
+std::int32_t at(const std::map<std::string, std::int32_t>& counts, const std::string& role) {
+  const auto found = counts.find(role);
+  return found == counts.end() ? 0 : found->second;
+}
+
+/// "2 of 4 members are there; it starts when all of these are".
+std::string members_missing(const GangRecord& gang, const Gangs::Tally& tally) {
+  const auto text = [](std::int32_t there, std::int32_t needed, const std::string& whose) {
+    return std::to_string(there) + " of " + std::to_string(needed) + " members" + whose +
+           " are there; it starts when all of these are";
+  };
+  const std::int32_t there = tally.have() + tally.waiting;
+  if (there < gang.spec.minimum) return text(there, gang.spec.minimum, "");
+  for (const GangRoleNeed& role : gang.spec.roles) {
+    const std::int32_t of_role = at(tally.have_by_role, role.name) + at(tally.waiting_by_role, role.name);
+    if (of_role < role.minimum) return text(of_role, role.minimum, " of role '" + role.name + "'");
+  }
+  return {};
+}
+
+/// The nodes that the search left out because kube-scheduler did not take them, and for how long.
+std::string nodes_aside(const GangRecord& gang, const Bookings& bookings, Nanoseconds now) {
+  std::map<std::string, Nanoseconds> until;
+  for (const auto& [kind, record] : gang.kinds) {
+    for (const auto& [node, end] : record.aside) {
+      if (end > now)
+        until[bookings.cluster().node_name(node)] = std::max(until[bookings.cluster().node_name(node)], end);
+    }
+  }
+  std::string text;
+  for (const auto& [node, end] : until) {
+    const Nanoseconds left = (end - now + kSecond - 1) / kSecond;
+    text += (text.empty() ? "; set aside, as kube-scheduler did not take them: " : ", ") + node + " for " +
+            std::to_string(left) + " s more";
+  }
+  return text;
+}
+
 /// What keeps the gang from running; empty: nothing does.
-std::string reason_of(const Gangs& gangs, const GangRecord& gang, GangPhase phase) {
+std::string reason_of(const Gangs& gangs, const GangRecord& gang, GangPhase phase, const Bookings& bookings,
+                      Nanoseconds now) {
+  const Gangs::Tally& tally = gangs.tally(gang);
   switch (phase) {
     case GangPhase::kInvalid:
       return gangs.problem(gang);
     case GangPhase::kWaitsForObject:
       return gang.spec.waits_for;
     case GangPhase::kIncomplete:
-      return "fewer members are there than must start together";
+      return members_missing(gang, tally);
+    case GangPhase::kReady:
+      return "kube-scheduler has not said yet where each kind of member may go";
     case GangPhase::kBlocked:
     case GangPhase::kNeverFits:
     case GangPhase::kDegraded:
-      return gang.refusal ? gang.refusal->detail : std::string();
+      if (gang.refusal) return gang.refusal->detail + nodes_aside(gang, bookings, now);
+      return members_missing(gang, tally);
     default:
       return {};
   }
@@ -68,19 +112,67 @@ ordered_json preemption_json(const GangRecord& gang, const Bookings& bookings) {
   return {{"victims", gang.preemption->victims.size()}, {"left", left}};
 }
 
+/// As the answers to filter begin; empty where there is nothing to wait for.
+std::string_view reason_name_of(const GangRecord& gang, GangPhase phase) {
+  switch (phase) {
+    case GangPhase::kInvalid:
+      return "GangInvalid";
+    case GangPhase::kWaitsForObject:
+      return "GangWaits";
+    case GangPhase::kIncomplete:
+      return "GangIncomplete";
+    case GangPhase::kReady:
+      return "GangGathers";
+    default:
+      if (gang.refusal) return placement::reason_name(gang.refusal->reason);
+      return phase == GangPhase::kDegraded ? "GangIncomplete" : "";
+  }
+}
+
 }  // namespace
+
+ordered_json member_json(const Gangs& gangs, const Bookings& bookings, std::string_view ns, std::string_view name,
+                         Nanoseconds now) {
+  const GangRecord* gang = nullptr;
+  const GangMemberRecord* member = nullptr;
+  const Booking* booking = nullptr;
+  for (const auto& [key, record] : gangs.gangs()) {
+    for (const auto& [uid, other] : record.members) {
+      const std::string_view of = other.pod.request.ns;
+      if (other.succeeded || other.pod.request.name != name || (of.empty() ? "default" : of) != ns) continue;
+      const Booking* held = bookings.find(uid);
+      if (held != nullptr && held->stage == Booking::Stage::kBound) continue;
+      if (member != nullptr && member->order > other.order) continue;
+      gang = &record;
+      member = &other;
+      booking = held;
+    }
+  }
+  if (gang == nullptr) return nullptr;
+  const GangPhase phase = gangs.phase(*gang);
+  const bool placed = booking != nullptr;
+  const std::string reason = placed ? std::string() : reason_of(gangs, *gang, phase, bookings, now);
+  return {{"namespace", ns},
+          {"pod", name},
+          {"gang", gang->spec.name},
+          {"gang_state", gang_phase_name(phase)},
+          {"fits", placed},
+          {"planned_node", or_null(placed ? booking->node : std::string())},
+          {"main_reason", or_null(placed ? std::string() : std::string(reason_name_of(*gang, phase)))},
+          {"detail", or_null(reason)}};
+}
 
 ordered_json gangs_json(const Gangs& gangs, const Bookings& bookings, Nanoseconds now) {
   ordered_json list = ordered_json::array();
   for (const auto& [key, gang] : gangs.gangs()) {
-    const Gangs::Tally tally = gangs.tally(gang);
+    const Gangs::Tally& tally = gangs.tally(gang);
     const GangPhase phase = gangs.phase(gang);
     ordered_json blocked = nullptr;
     if (gang.blocked_since) blocked = (now - *gang.blocked_since) / kSecond;
     list.push_back({{"name", gang.spec.name},
                     {"convention", gang.spec.convention},
                     {"state", gang_phase_name(phase)},
-                    {"reason", or_null(reason_of(gangs, gang, phase))},
+                    {"reason", or_null(reason_of(gangs, gang, phase, bookings, now))},
                     {"priority", gangs.priority(gang)},
                     {"minimum", gang.spec.minimum},
                     {"topology_required", or_null(gang.spec.required_level)},
@@ -97,6 +189,22 @@ ordered_json gangs_json(const Gangs& gangs, const Bookings& bookings, Nanosecond
                     {"members", members_json(gang, bookings)}});
   }
   return {{"gangs", list}};
+}
+
+std::vector<GangLine> gangs_at_work(const Gangs& gangs, const Bookings& bookings, Nanoseconds now, std::size_t most) {
+  std::vector<GangLine> lines;
+  for (const auto& [key, gang] : gangs.gangs()) {
+    const GangPhase phase = gangs.phase(gang);
+    if (phase == GangPhase::kRunning || phase == GangPhase::kFinished) continue;
+    if (lines.size() == most) break;
+    const Gangs::Tally& tally = gangs.tally(gang);
+    lines.push_back({gang.spec.name, std::string(gang_phase_name(phase)),
+                     std::to_string(tally.bound + tally.binding) + " bound, " + std::to_string(tally.reserved) +
+                         " hold a place, " + std::to_string(tally.waiting) + " wait, " +
+                         std::to_string(gang.spec.minimum) + " needed",
+                     reason_of(gangs, gang, phase, bookings, now)});
+  }
+  return lines;
 }
 
 }  // namespace mortise::extender

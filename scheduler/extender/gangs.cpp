@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "scheduler/kube/objects/gang.h"
+
 namespace mortise::extender {
 namespace {
 
@@ -92,9 +94,7 @@ const GangRecord* Gangs::gang_of(std::string_view uid) const {
 
 std::string Gangs::problem(const GangRecord& gang) const {
   if (!gang.spec.invalid.empty() || gang.spec.priority || gang.priorities.size() < 2) return gang.spec.invalid;
-  const auto lowest = gang.priorities.begin();
-  return "members of one gang have priorities " + std::to_string(lowest->first) + " and " +
-         std::to_string(std::next(lowest)->first) + "; give them one, or their group a priority class";
+  return kube::mixed_priorities(gang.priorities.begin()->first, gang.priorities.rbegin()->first);
 }
 
 GangPhase Gangs::phase(const GangRecord& gang) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -94,6 +95,14 @@ class Handlers {
   const AskedPod* find_asked(std::string_view ns, std::string_view name) {
     return asked_pods_.find_named(ns, name, clock_.now());
   }
+
+  /// How many nodes say what of the pod, whose own reservation counts as free.
+  std::array<std::int64_t, placement::kReasonCount> reasons(const AskedPod& pod) {
+    return bookings_.without_reservation(pod.request.uid, [&] { return engine_.reasons(pod.request); });
+  }
+
+  /// Where nobody watches the cluster: gives back places that nobody came for. To be called often.
+  void tick();
 
   /// Places held by pods that were answered and are not being bound yet.
   std::size_t reservations() const { return bookings_.reserved(); }

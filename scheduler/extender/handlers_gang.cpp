@@ -30,6 +30,13 @@ bool Handlers::filter_gang(const PodQuestion& question, Asked& asked, FilterAnsw
   return true;
 }
 
+void Handlers::tick() {
+  if (gangs_ == nullptr) return drop_expired();
+  gangs_->tick();
+  while (gangs_->next_kick()) {  // nobody is there to be woken
+  }
+}
+
 /// Takes the nodes that are kept for a gang out of the candidates.
 std::vector<std::uint32_t> Handlers::take_out_kept(const PodQuestion& question, Asked& asked) const {
   std::vector<std::uint32_t> kept;

@@ -72,7 +72,9 @@ void add_view(ClusterView& view, const AdminToken* token, std::vector<Route>& ro
   routes.push_back({"GET", "/v1/gangs", kJson, [&view, token](const WebRequest& request) {
                       return with_token(token, request, [&] { return view.gangs(); });
                     }});
-  routes.push_back({"GET", "/", "text/html; charset=utf-8", [&view](const WebRequest&) { return view.page(); }});
+  routes.push_back({"GET", "/", "text/html; charset=utf-8", [&view, token](const WebRequest& request) {
+                      return view.page(token == nullptr || token->admits(request.authorization));
+                    }});
 }
 
 }  // namespace

@@ -96,19 +96,24 @@ void look_after(Live& live, Readiness& readiness, Log& log) {
   }
 }
 
-/// Until SIGTERM or SIGINT.
-void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Readiness& readiness, Log& log) {
-  constexpr timespec kLookAgain{5, 0};
+/// Until SIGTERM or SIGINT. With a cluster file nothing else tells the time.
+void wait_for_stop(const sigset_t& signals, Certificates& certificates, Live* live, Service& service,
+                   Readiness& readiness, Log& log) {
+  const timespec look_again{live != nullptr ? 5 : 1, 0};
   constexpr timespec kLookSoon{0, 100'000'000};
   std::string was = "not asked yet";
   for (;;) {
-    if (live != nullptr) look_after(*live, readiness, log);
+    if (live != nullptr) {
+      look_after(*live, readiness, log);
+    } else {
+      service.tick();
+    }
     const std::string obstacle = readiness.obstacle();
     if (obstacle.empty() && !was.empty()) log.write(LogLevel::kInfo, "ready", {});
     if (!obstacle.empty() && obstacle != was) log.write(LogLevel::kInfo, "not_ready", {{"why", obstacle}});
     was = obstacle;
     const bool soon = !obstacle.empty();
-    const int received = sigtimedwait(&signals, nullptr, soon ? &kLookSoon : &kLookAgain);
+    const int received = sigtimedwait(&signals, nullptr, soon ? &kLookSoon : &look_again);
     if (received == SIGTERM || received == SIGINT) return;
     if (received == SIGHUP) {
       certificates.reload();
@@ -194,6 +199,7 @@ void place_gangs(Gangs& gangs, GangFeed& feed, Evictions& evictions, LoadedClust
   handlers.place_gangs(gangs, feed);
   if (live == nullptr) {
     feed.forget_by(clock);
+    tell_gangs(cluster, feed);
     return;
   }
   live->feed_gangs(gangs, feed, *cluster.domains);
@@ -268,7 +274,7 @@ int serve(const Options& options) {
   std::fflush(stdout);
   if (live) live->start(service.mutex());
   log.write(LogLevel::kInfo, "serving", {{"listen", (*scheduler)->address()}, {"admin", (*admin)->address()}});
-  wait_for_stop(signals, certificates, live.get(), readiness, log);
+  wait_for_stop(signals, certificates, live.get(), service, readiness, log);
   log.write(LogLevel::kInfo, "stopping", {});
   readiness.set_unmet(Readiness::Condition::kServing, "shutting down");
   (*scheduler)->stop(options.shutdown_grace * kSecond, [&] {

@@ -40,6 +40,12 @@ class Service {
   /// Guards the handlers and all below them; for others who change the cluster.
   std::mutex& mutex() { return mutex_; }
 
+  /// Handlers::tick.
+  void tick() {
+    const std::lock_guard lock(mutex_);
+    handlers_.tick();
+  }
+
   Reply filter(std::string body);
   Reply prioritize(std::string body);
   Reply bind(std::string body);

@@ -31,6 +31,7 @@ Result<LoadedCluster> load(const StartOptions& options) {
   Result<kube::ClusterFile> file = kube::ClusterFile{};
   if (!options.cluster.empty()) file = kube::load_cluster_file(options.cluster, {.catalogue = options.catalogue});
   if (!file.ok()) return file.error();
+  if (!options.cluster.empty()) kube::note_unused_levels(*levels, *file);
   std::optional<kube::NodeRanks> ranks;
   if (!options.node_rank.empty()) {
     Result<kube::NodeRanks> read = kube::load_node_ranks(options.node_rank);
@@ -65,8 +66,20 @@ Result<LoadedCluster> load(const StartOptions& options) {
   }
   loaded.engine = std::make_unique<placement::Engine>(*loaded.state, *std::move(policy), options.seed);
   loaded.fragmentation = std::make_unique<placement::FragmentationMeter>(*loaded.state, *typical);
+  loaded.placed = std::move(file->placed);
+  for (kube::Pod& pod : loaded.placed) {
+    if (pod.uid.empty()) pod.uid = pod.key();
+  }
+  loaded.groups = std::move(file->groups);
   loaded.notes = std::move(file->notes);
   return loaded;
+}
+
+void tell_gangs(const LoadedCluster& cluster, GangFeed& feed) {
+  for (const kube::GroupObject& group : cluster.groups) feed.put({}, group);
+  for (const kube::Pod& pod : cluster.placed) {
+    if (cluster.bookings->find(pod.uid) != nullptr) feed.update(pod);
+  }
 }
 
 }  // namespace mortise::extender

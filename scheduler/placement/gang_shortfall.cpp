@@ -19,8 +19,9 @@ std::string GangSearch::best_text(const Spot& best, std::int64_t has) const {
   const std::string known = counted_ ? std::to_string(has) : "at least " + std::to_string(has);
   if (levels_.required == Domains::kCluster) return "there is room for " + known;
   const std::string name = best.node ? context_.cluster.node_name(*best.node) : context_.domains.path(best.domain);
-  return "the best " + std::string(context_.domains.level_name(levels_.required)) + " " + name + " has room for " +
-         known;
+  const std::string domain = std::string(context_.domains.level_name(levels_.required)) + " " + name;
+  const std::string room = " has room for " + known;
+  return bound_.empty() ? "the best " + domain + room : domain + ", where members of it are," + room;
 }
 
 std::string GangSearch::shortfall_of_kind(std::size_t kind, const std::vector<Spot>& tops) {

@@ -52,7 +52,9 @@ std::vector<TopologyLevel> levels_carried(const CarriedKeys& carried);
 /// Configured levels, coarse to fine: names and keys are there and differ, there are at most kMaxLevels, none but the
 /// last is kubernetes.io/hostname, and none but that one is called "node".
 Status check_levels(std::span<const TopologyLevel> levels);
-/// The levels of an option `--levels NAME=LABEL,...`, coarse to fine, checked; none for an empty text.
+
+/// The levels of an option `--levels NAME=LABEL,...`, coarse to fine, checked; none for an empty text. An error names
+/// the option.
 Result<std::vector<TopologyLevel>> parse_levels(std::string_view text);
 
 }  // namespace mortise::placement

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "scheduler/base/quote.h"
 #include "scheduler/kube/objects/json_text.h"
 #include "scheduler/kube/objects/node_pools.h"
 #include "scheduler/kube/objects/node_sources.h"
@@ -148,6 +149,16 @@ Result<ClusterFile> read_form(Form form, std::string text, const std::string& cl
 }
 
 }  // namespace
+
+void note_unused_levels(std::span<const placement::TopologyLevel> levels, ClusterFile& file) {
+  for (const placement::TopologyLevel& level : levels) {
+    const auto has_key = [&](const Labels& labels) { return labels.contains(level.key); };
+    if (level.key == placement::kHostnameLabel || std::any_of(file.labels.begin(), file.labels.end(), has_key))
+      continue;
+    file.notes.push_back("no node has the label " + quote(level.key) + " of topology level " + quote(level.name) +
+                         ", so each is a domain of its own there");
+  }
+}
 
 Result<ClusterFile> load_cluster_file(const std::string& cluster, const ClusterOptions& options) {
   std::error_code ignored;

@@ -4,14 +4,18 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "scheduler/base/result.h"
+#include "scheduler/kube/objects/gang_objects.h"
+#include "scheduler/kube/objects/pod.h"
 #include "scheduler/placement/cluster_state.h"
 #include "scheduler/placement/node_state.h"
 #include "scheduler/placement/request.h"
+#include "scheduler/placement/topology_levels.h"
 
 namespace mortise::kube {
 
@@ -30,6 +34,8 @@ struct ClusterFile {
   std::vector<placement::NodeSpec> nodes;
   std::vector<Labels> labels;  ///< of each node
   std::vector<BoundPod> pods;
+  std::vector<Pod> placed;             ///< Pod objects of `pods`, as far as the file has such
+  std::vector<GroupObject> groups;     ///< those that say how large gangs are
   std::vector<std::string> notes;      ///< what was skipped and why, one line each
   std::uint64_t catalogue_digest = 0;  ///< stands for the machine catalogue, where it was needed; else 0
 };
@@ -45,6 +51,9 @@ struct ClusterOptions {
 /// pools. If there is no such file, pools of catalogue machines as MACHINE:COUNT,... . Errors name the file and, where
 /// there is one, the line.
 Result<ClusterFile> load_cluster_file(const std::string& cluster, const ClusterOptions& options = {});
+
+/// Adds a note for each level whose label no node has: every node is then a domain of its own there.
+void note_unused_levels(std::span<const placement::TopologyLevel> levels, ClusterFile& file);
 
 /// Node name -> place in the tie order. From a file of `name rank` lines, each node once.
 using NodeRanks = std::map<std::string, std::uint64_t, std::less<>>;

@@ -187,11 +187,13 @@ Result<std::int32_t> gang_priority(const GangRef& gang, const GroupObjects& obje
   }
   const auto [low, high] = std::minmax_element(members.begin(), members.end());
   if (low == members.end()) return 0;
-  if (*low != *high) {
-    return Error{"members of one gang have priorities from " + std::to_string(*low) + " to " + std::to_string(*high) +
-                 "; give them one, or their group a priority class"};
-  }
+  if (*low != *high) return Error{mixed_priorities(*low, *high)};
   return *low;
+}
+
+std::string mixed_priorities(std::int32_t low, std::int32_t high) {
+  return "members of one gang have priorities " + std::to_string(low) + " and " + std::to_string(high) +
+         "; give them one, or their group a priority class";
 }
 
 }  // namespace mortise::kube

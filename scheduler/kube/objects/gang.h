@@ -73,5 +73,7 @@ Result<std::optional<GangRef>> recognise_gang(const Pod& pod, const GroupObjects
 /// The priority of a gang as a whole: that of the group, else the one that all members share.
 Result<std::int32_t> gang_priority(const GangRef& gang, const GroupObjects& objects,
                                    std::span<const std::int32_t> members);
+/// Why members of these priorities, and maybe others between, are no gang.
+std::string mixed_priorities(std::int32_t low, std::int32_t high);
 
 }  // namespace mortise::kube

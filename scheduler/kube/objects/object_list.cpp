@@ -116,6 +116,13 @@ Status ObjectList::add_object(const json& object, std::string_view default_kind,
     if (kind == "NodeList") return add_list(member(object, "items"), "Node", where);
     if (kind == "PodList") return add_list(member(object, "items"), "Pod", where);
   }
+  const std::string version = text_member(object, "apiVersion");
+  if (find_group_kind(version, kind)) {
+    auto group = decode_group_object(object);
+    if (!group) return Error{where + group.message()};
+    cluster_.groups.push_back(*std::move(group));
+    return ok_status();
+  }
   const json& metadata = member(object, "metadata");
   notes_.add_one_of("objects of kind " + quote(kind) + " are left out",
                     metadata.is_object() ? text_member(metadata, "name") : std::string());
@@ -221,6 +228,7 @@ void ObjectList::bind(const Pod& pod) {
     }
   }
   cluster_.pods.push_back(std::move(bound));
+  cluster_.placed.push_back(pod);
 }
 
 Result<ClusterFile> ObjectList::finish(const std::string& file_name) {

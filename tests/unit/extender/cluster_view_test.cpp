@@ -138,7 +138,7 @@ TEST_F(ClusterViewTest, AWaitingPodIsExplained) {
 TEST_F(ClusterViewTest, ThePageHasTheNumbersAndLoadsNothing) {
   cluster_.occupy("big-a", 3);
   cluster_.readiness().set_unmet(Readiness::Condition::kSynced, "<watch> & wait");
-  const std::string page = view_.page().body;
+  const std::string page = view_.page(true).body;
   EXPECT_THAT(page, HasSubstr("<th scope=\"row\">pods of 2 GPUs</th><td>7</td>"));
   EXPECT_THAT(page, HasSubstr("<th scope=\"row\">used</th><td>3.0</td>"));
   EXPECT_THAT(page, HasSubstr("synced: &lt;watch&gt; &amp; wait"));
@@ -152,7 +152,7 @@ TEST(ClusterPage, LargeNumbersAreGrouped) {
   ClusterFigures figures;
   figures.totals.nodes = 100'000;
   figures.totals.gpus = 1'234'567;
-  const std::string page = cluster_page(figures, "");
+  const std::string page = cluster_page(figures, {}, "");
   EXPECT_THAT(page, HasSubstr("<td>100,000</td>"));
   EXPECT_THAT(page, HasSubstr("<td>1,234,567</td>"));
 }

@@ -4,73 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "tests/unit/extender/test_cluster.h"
+#include "tests/unit/extender/gang_feed_fixture.h"
 
 namespace mortise::extender {
 namespace {
-
-class GangFeedTest : public testing::Test {
- protected:
-  GangFeedTest() {
-    for (const char* name : {"big-a", "big-b", "small", "plain"}) {
-      domains_.set_node(*test_.cluster().find_node(name), std::vector<placement::Label>{});
-    }
-    test_.handlers().place_gangs(gangs_, feed_);
-  }
-
-  static kube::Pod pod(const std::string& name, int gpus) {
-    kube::Pod made;
-    made.ns = "default";
-    made.name = made.uid = name;
-    made.phase = "Pending";
-    kube::Container container;
-    container.name = "main";
-    if (gpus > 0) container.limits = {{"nvidia.com/gpu", std::to_string(gpus)}};
-    made.containers.push_back(container);
-    return made;
-  }
-  /// A member by our own annotations.
-  static kube::Pod member(const std::string& gang, int number, int gpus, int minimum) {
-    kube::Pod made = pod(gang + "-" + std::to_string(number), gpus);
-    made.annotations = {{"mortise.dev/gang-name", gang}, {"mortise.dev/gang-min-member", std::to_string(minimum)}};
-    return made;
-  }
-  static kube::Pod of_pod_group(const std::string& name, const std::string& group) {
-    kube::Pod made = pod(name, 1);
-    made.labels = {{"scheduling.x-k8s.io/pod-group", group}};
-    return made;
-  }
-  static kube::GroupObject pod_group(const std::string& name, int minimum) {
-    kube::GroupObject made;
-    made.kind = kube::GroupKind::kPodGroup;
-    made.ns = "default";
-    made.name = name;
-    made.minimum = minimum;
-    return made;
-  }
-  /// The one gang there is.
-  GangPhase phase() const { return gangs_.phase(gangs_.gangs().begin()->second); }
-  FilterResult filter(const kube::Pod& pod) {
-    PodQuestion question = ask(pod.uid, 0, {"big-a", "big-b", "small", "plain"});
-    question.pod = *kube::pod_request(pod);
-    question.object = pod;
-    return test_.handlers().filter(question).result;
-  }
-  std::string bind(const kube::Pod& pod, const std::string& node) {
-    return test_.handlers().bind({pod.name, pod.ns, pod.uid, node});
-  }
-
-  TestCluster test_;
-  placement::ClusterState& state_ = const_cast<placement::ClusterState&>(test_.cluster());
-  placement::Domains domains_{state_};
-  std::unique_ptr<placement::Policy> policy_ = *placement::make_policy("first-fit", placement::TypicalPods());
-  Gangs gangs_{test_.bookings(), state_, domains_, *policy_, 1, test_.clock()};
-  GangFeed feed_{gangs_};
-};
 
 TEST_F(GangFeedTest, EachMemberPassesOnItsOwnNodeOnlyAndOnlyWhenAllHaveOne) {
   const kube::Pod first = member("g", 0, 8, 2);
@@ -390,6 +330,15 @@ TEST_F(GangFeedTest, WhatGangsThatStartTogetherSaidEndsWithTheirLastPod) {
             "GangWaits: waits for gang default/x, with which it starts together");
 }
 
+TEST_F(GangFeedTest, WhatGangsThatStartTogetherSaidStaysWhenTheOnlyMemberThereSaysSomethingElse) {
+  const std::string groups = R"(["default/x","default/y"])";
+  const kube::Pod of_y = of_groups(pod("y-0", 1), "y", "1", groups);
+  (void)filter(of_groups(pod("x-0", 1), "x", "1", groups));
+  (void)filter(of_y);
+  feed_.gone(of_y.uid);
+  EXPECT_TRUE(reason_of(filter(of_groups(pod("x-0", 1), "x", "2", groups)), "big-a").starts_with("GangIncomplete: "));
+}
+
 // 3 x 1,000,000.
 TEST_F(GangFeedTest, GangsThatTogetherAreLargerThanAnyThatIsPlacedAreRefusedWithTheArithmetic) {
   const std::string groups = R"(["default/x","default/y","default/z"])";
@@ -402,6 +351,41 @@ TEST_F(GangFeedTest, AGangLargerThanAnyThatIsPlacedIsRefusedWithTheArithmetic) {
   EXPECT_EQ(reason_of(filter(member("g", 0, 1, 16'385)), "big-a"),
             "GangInvalid: needs 16385 members together; 16384 are the most that are placed as one");
   EXPECT_TRUE(reason_of(filter(member("h", 0, 1, 16'384)), "big-a").starts_with("GangIncomplete"));
+}
+
+TEST_F(GangFeedTest, MembersThatContradictOneAnotherAreRefusedWithBothValues) {
+  (void)filter(member("g", 0, 8, 2));
+  const kube::Pod other = member("g", 1, 8, 3);
+  EXPECT_EQ(reason_of(filter(other), "big-a"),
+            "GangInvalid: members say that 2 and that 3 must start together; give all of them one minimum");
+  // The first hears the same, and they go on once the second one says the same.
+  EXPECT_TRUE(reason_of(filter(member("g", 0, 8, 2)), "big-a").starts_with("GangInvalid: members say that 2 and"));
+  EXPECT_EQ(with_verdict(filter(member("g", 1, 8, 2)), Verdict::kPassed).size(), 1U);
+}
+
+TEST_F(GangFeedTest, MembersThatRequireDifferentLevelsAreRefusedWhoeverCameLast) {
+  const auto asking = [](int number, const std::string& level) {
+    kube::Pod made = member("g", number, 8, 2);
+    made.annotations["mortise.dev/topology-required"] = level;
+    return made;
+  };
+  const std::string why = "GangInvalid: it must be in one node and in one rack; one level may be required";
+  (void)filter(asking(0, "rack"));
+  EXPECT_EQ(reason_of(filter(asking(1, "node")), "big-a"), why);
+  EXPECT_EQ(reason_of(filter(asking(0, "rack")), "big-a"), why);
+  feed_.gone("g-1");
+  EXPECT_EQ(phase(), GangPhase::kIncomplete);
+}
+
+// What a group object says is the same for all members at any time: a change of it is no contradiction.
+TEST_F(GangFeedTest, AnotherMinimumOfTheGroupObjectIsNoContradiction) {
+  feed_.put("scheduling.x-k8s.io", pod_group("pg", 2));
+  for (const char* name : {"a", "b", "c"}) feed_.update(of_pod_group(name, "pg"));
+  for (const char* name : {"a", "b"}) (void)filter(of_pod_group(name, "pg"));
+  EXPECT_EQ(phase(), GangPhase::kReserved);
+  const std::size_t held = test_.bookings().reserved();
+  feed_.put("scheduling.x-k8s.io", pod_group("pg", 3));
+  EXPECT_EQ(test_.bookings().reserved(), held);
 }
 
 }  // namespace

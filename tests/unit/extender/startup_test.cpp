@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
 
 #include "tests/support/tree.h"
 
@@ -50,6 +54,54 @@ TEST(Startup, ACatalogueThatIsNotThereIsNamed) {
   const auto loaded = load(options);
   ASSERT_FALSE(loaded.ok());
   EXPECT_THAT(loaded.message(), HasSubstr("/nonexistent/topologies: No such file or directory"));
+}
+
+/// Two nodes of one row, a Volcano PodGroup of two, and one member of it on a node.
+std::string snapshot() {
+  const std::string path = testing::TempDir() + "mortise-startup-" + std::to_string(getpid()) + ".json";
+  const auto node = [](const std::string& name) {
+    return R"({"kind":"Node","metadata":{"name":")" + name + R"(","labels":{"example.com/row":"r"}},"status":{)" +
+           R"("allocatable":{"cpu":"8","memory":"8Gi","pods":"110","nvidia.com/gpu":"8"}}},)";
+  };
+  std::ofstream(path)
+      << R"({"kind":"List","items":[)" + node("a") + node("b") +
+             R"({"kind":"Pod","metadata":{"namespace":"d","name":"g-0","uid":"u0","annotations":)"
+             R"({"scheduling.k8s.io/group-name":"g"}},"spec":{"nodeName":"a","containers":[{"name":"c",)"
+             R"("resources":{"limits":{"nvidia.com/gpu":"8"}}}]},"status":{"phase":"Running"}},)"
+             R"({"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":)"
+             R"({"namespace":"d","name":"g"},"spec":{"minMember":2}}]})";
+  return path;
+}
+
+TEST(Startup, LevelsOfTheFlagReplaceThoseOfTheLabels) {
+  StartOptions options;
+  options.cluster = snapshot();
+  EXPECT_FALSE(load(options)->domains->find_level("row"));
+  options.levels = "row=example.com/row,rack=example.com/rack";
+  const auto loaded = load(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  EXPECT_EQ(loaded->domains->find_level("row"), 0);
+  loaded->domains->refresh();
+  EXPECT_EQ(loaded->domains->at_level(0).size(), 1U);
+  EXPECT_THAT(loaded->notes, testing::ElementsAre(HasSubstr("no node has the label \"example.com/rack\"")));
+  options.levels = "row";
+  EXPECT_THAT(load(options).message(), HasSubstr("is not NAME=LABEL"));
+}
+
+TEST(Startup, GangsOfTheFileAreKnownWithTheirBoundMembers) {
+  StartOptions options;
+  options.cluster = snapshot();
+  const auto loaded = load(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  const ManualClock clock;
+  Gangs gangs(*loaded->bookings, *loaded->state, *loaded->domains, *loaded->gang_policy, 1, clock);
+  GangFeed feed(gangs);
+  tell_gangs(*loaded, feed);
+  ASSERT_EQ(gangs.gangs().size(), 1U);
+  const GangRecord& gang = gangs.gangs().begin()->second;
+  EXPECT_EQ(gang.spec.minimum, 2);
+  EXPECT_EQ(gangs.tally(gang).bound, 1);
+  EXPECT_EQ(gangs.phase(gang), GangPhase::kDegraded);
 }
 
 }  // namespace

@@ -448,7 +448,7 @@ TEST(GangPriority, TheGroupsElseTheOneThatAllShare) {
   EXPECT_EQ(*gang_priority(gang, objects, std::vector<std::int32_t>{7, 7}), 7);
   EXPECT_EQ(*gang_priority(gang, objects, {}), 0);
   EXPECT_EQ(gang_priority(gang, objects, std::vector<std::int32_t>{7, -1, 100}).message(),
-            "members of one gang have priorities from -1 to 100; give them one, or their group a priority class");
+            "members of one gang have priorities -1 and 100; give them one, or their group a priority class");
   gang.priority_class = "high";
   EXPECT_EQ(*gang_priority(gang, objects, std::vector<std::int32_t>{7, -1}), 1000);
   gang.priority_class = "none";

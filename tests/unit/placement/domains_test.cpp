@@ -196,7 +196,7 @@ TEST(TopologyLevels, AnOptionNamesThemCoarseToFine) {
   EXPECT_TRUE(parse_levels("")->empty());
   EXPECT_EQ(*parse_levels("row=example.com/row,rack=r"),
             (std::vector<TopologyLevel>{{"row", "example.com/row"}, {"rack", "r"}}));
-  EXPECT_THAT(parse_levels("rack").message(), HasSubstr("\"rack\" is not NAME=LABEL"));
+  EXPECT_THAT(parse_levels("rack").message(), HasSubstr("--levels \"rack\": \"rack\" is not NAME=LABEL"));
   EXPECT_THAT(parse_levels("rack=a,").message(), HasSubstr("\"\" is not NAME=LABEL"));
   EXPECT_THAT(parse_levels("rack=a,rack=b").message(), HasSubstr("the name 'rack' is there twice"));
   EXPECT_THAT(parse_levels("rack=").message(), HasSubstr("needs a name and the key of a node label"));

@@ -155,7 +155,8 @@ TEST(GangReports, Kueue14292AReplacementStaysInItsRack) {
   gang.bound = there;
   EXPECT_EQ(on.nodes(gang), (Counts{{"x2", 1}}));
   gang.roles[0].count = gang.roles[0].min = 2;
-  EXPECT_EQ(refused(on, gang).detail, "needs 2 x 8 GPUs in one rack; the best rack b1/rack-a has room for 1");
+  EXPECT_EQ(refused(on, gang).detail,
+            "needs 2 x 8 GPUs in one rack; rack b1/rack-a, where members of it are, has room for 1");
 }
 
 // kueue#14009: racks of one name in two blocks are two racks.

@@ -58,6 +58,29 @@ TEST(WorkloadPods, OurExamplesAreTheGangsTheyDescribe) {
               ElementsAre("default/finetune 5/3 required tier-1, 1/1 driver of 0, 4/2 worker of 4"));
 }
 
+/// A JobSet of one job of two pods, which are a gang.
+std::string job_set(const std::string& of_set, const std::string& of_job) {
+  const auto metadata = [](const std::string& rest, const std::string& level) {
+    const std::string key = R"("alpha.jobset.sigs.k8s.io/exclusive-topology":")";
+    return "\"metadata\":{" + rest + "\"annotations\":{" + (level.empty() ? "" : key + level + "\"") + "}}";
+  };
+  return R"({"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet",)" +
+         metadata(R"("labels":{},"name":"s",)", of_set) + R"(,"spec":{"replicatedJobs":[{"name":"w","template":{)" +
+         metadata(R"("labels":{},)", of_job) +
+         R"(,"spec":{"parallelism":2,"template":{"metadata":{"annotations":{"mortise.dev/gang-name":"g"}},)" +
+         R"("spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"8"}}}]}}}}}]}})";
+}
+
+TEST(WorkloadPods, ExclusiveTopologyOfAJobSetOrItsJobTemplateIsThatOfItsPods) {
+  const auto level = [](const std::string& text) {
+    const auto manifest = parse_manifest(text, "jobset.json");
+    return manifest ? asks_of(*manifest)->at(0).required_level : manifest.message();
+  };
+  EXPECT_EQ(level(job_set("rack", "")), "rack");
+  EXPECT_EQ(level(job_set("", "block")), "block");
+  EXPECT_EQ(level(job_set("", "")), "");
+}
+
 TEST(WorkloadPods, PublishedManifestsAreTheGangsTheyDescribe) {
   const auto shared = test::shared_dir();
   if (!shared) GTEST_SKIP() << "no ../shared";
