@@ -207,8 +207,8 @@ TEST(ParseArrival, AnythingElseIsRefusedAndSaysWhatIsAllowed) {
     const auto spec = parse_arrival(bad);
     ASSERT_FALSE(spec.ok()) << bad;
     EXPECT_EQ(spec.message(), "arrival '" + std::string(bad) +
-                                  "' is not known; allowed: inflate:RATIO (0 < RATIO <= 1000), order:FILE (pod names, "
-                                  "one a line)");
+                                  "' is not known; allowed: inflate:RATIO (0 < RATIO <= 1000), order:FILE (names of "
+                                  "pods and gangs, one a line)");
   }
 }
 
