@@ -44,7 +44,7 @@ void Evictions::expect(const std::string& key, const std::string& preemptor, con
   expected_.emplace(key, std::move(expected));
 }
 
-void Evictions::leaves(std::string_view uid) {
+void Evictions::begun(std::string_view uid) {
   drop_old();
   const auto keys = keys_of_.find(uid);
   if (keys == keys_of_.end()) return;
@@ -69,9 +69,17 @@ std::optional<EvictionOrder> Evictions::next() {
     EvictionOrder order = std::move(due_.begin()->second);
     due_.erase(due_.begin());
     const Booking* booking = bookings_.find(order.uid);
-    if (booking != nullptr && !booking->leaving) return order;
+    const bool stays = booking != nullptr && !booking->leaving;
+    if (stays && clock_.now() < order.given_up) return order;
   }
   return std::nullopt;
+}
+
+void Evictions::clear() {
+  expected_.clear();
+  keys_of_.clear();
+  ends_.clear();
+  due_.clear();
 }
 
 void Evictions::try_later(const EvictionOrder& order, Nanoseconds wait) {

@@ -34,12 +34,14 @@ class Evictions {
   /// Both must outlive it.
   Evictions(const Bookings& bookings, const Clock& clock) : bookings_(bookings), clock_(clock) {}
 
-  /// Once one of `first` is being deleted or gone, all of these go: `rest` at once, `first` after a while. Replaces
-  /// what was expected under the same key.
+  /// Once kube-scheduler has chosen one of `first` to go, all of these go: `rest` at once, `first` after a while.
+  /// Replaces what was expected under the same key.
   void expect(const std::string& key, const std::string& preemptor, const std::vector<std::string>& first,
               const std::vector<std::string>& rest);
-  /// The pod is being deleted, or gone.
-  void leaves(std::string_view uid);
+  /// kube-scheduler has chosen the pod to go.
+  void begun(std::string_view uid);
+  /// Somebody else decides from now on.
+  void clear();
   /// Who is to be evicted now.
   std::optional<EvictionOrder> next();
   /// It was not allowed now.

@@ -19,7 +19,11 @@ void Evictor::run(const std::stop_token& stop) {
 }
 
 bool Evictor::step(const std::stop_token& stop) {
-  if (why_not_ && !why_not_().empty()) return false;
+  if (why_not_ && !why_not_().empty()) {
+    const std::lock_guard lock(mutex_);
+    evictions_.clear();
+    return false;
+  }
   std::optional<EvictionOrder> order;
   {
     const std::lock_guard lock(mutex_);

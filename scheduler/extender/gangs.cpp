@@ -76,15 +76,13 @@ std::int32_t Gangs::priority(const GangRecord& gang) const {
 }
 
 std::int32_t Gangs::priority_as_preemptor(const GangRecord& gang) const {
-  std::int32_t lowest = priority(gang);
-  for (const auto& [uid, member] : gang.members) lowest = std::min(lowest, member.pod.request.priority);
-  return lowest;
+  const std::int32_t of_gang = priority(gang);
+  return gang.priorities.empty() ? of_gang : std::min(of_gang, gang.priorities.begin()->first);
 }
 
 std::int32_t Gangs::priority_as_victim(const GangRecord& gang) const {
-  std::int32_t highest = gang.spec.priority.value_or(std::numeric_limits<std::int32_t>::min());
-  for (const auto& [uid, member] : gang.members) highest = std::max(highest, member.pod.request.priority);
-  return highest;
+  const std::int32_t of_gang = gang.spec.priority.value_or(std::numeric_limits<std::int32_t>::min());
+  return gang.priorities.empty() ? of_gang : std::max(of_gang, gang.priorities.rbegin()->first);
 }
 
 const GangRecord* Gangs::gang_of(std::string_view uid) const {
@@ -149,6 +147,7 @@ void Gangs::respecify(const GangSpec& spec) {
   GangRecord& gang = found->second;
   const GangSpec before = std::exchange(gang.spec, spec);
   gang.refusal.reset();
+  gang.no_preemption.reset();
   settle(gang);
   const bool asks_else =
       before.required_level != spec.required_level || before.minimum != spec.minimum || before.roles != spec.roles;

@@ -51,7 +51,9 @@ std::optional<GangVictims> Gangs::preempt(std::string_view uid, std::span<const 
     if (!decide_victims(gang, batch, now)) return std::nullopt;
     kick_for_victims(gang, uid);
   }
-  return victims_for(gang, uid);
+  std::optional<GangVictims> victims = victims_for(gang, uid);
+  if (victims) expect_evictions(gang);
+  return victims;
 }
 
 /// How many evictions on each node violate no budget, where kube-scheduler said that some would.
@@ -160,7 +162,6 @@ void Gangs::adopt(GangRecord& gang, const Batch& batch, GangPreemption preemptio
   look_again_at(gang.preemption->until);
   gang.no_preemption.reset();
   ++figures_.preemptions;
-  expect_evictions(gang);
 }
 
 /// One for each node that has victims, but that of the member that is being answered: kube-scheduler evicts on the node

@@ -223,9 +223,8 @@ void StateFeed::upsert_pod(const kube::Pod& pod) {
   }
   if (annotations_wrong) notes_.add_one_of("bound pods whose annotations are wrong count without them", pod.key());
   take_bound(pod, *request);
-  if (!pod.deleting) return;
-  bookings_.leaves(pod.uid);
-  if (evictions_ != nullptr) evictions_->leaves(pod.uid);
+  if (pod.deleting) bookings_.leaves(pod.uid);
+  if (pod.preempted && evictions_ != nullptr) evictions_->begun(pod.uid);
 }
 
 void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
@@ -250,7 +249,6 @@ void StateFeed::take_bound(const kube::Pod& pod, const PodRequest& request) {
 }
 
 void StateFeed::delete_pod(std::string_view uid) {
-  if (evictions_ != nullptr) evictions_->leaves(uid);
   if (gang_feed_ != nullptr) gang_feed_->gone(uid);
   forget_pod(uid);
 }

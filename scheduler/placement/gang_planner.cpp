@@ -190,7 +190,8 @@ GangDecision GangPlanner::plan_on_node(const GangRequest& request, NodeId node) 
   const auto places = room.arrange(NodeTrial(cluster_, node), all);
   if (!places) {
     const bool ever = room.arrange(NodeTrial::empty(cluster_, cluster_.state_of(node).machine), all).has_value();
-    return GangRejected{ever ? GangReason::kNoRoom : GangReason::kNeverFits,
+    // A search that was cut short proves nothing.
+    return GangRejected{ever || !room.exact() ? GangReason::kNoRoom : GangReason::kNeverFits,
                         "needs " + what + " on node " + cluster_.node_name(node), room.exact()};
   }
   GangPlan plan;

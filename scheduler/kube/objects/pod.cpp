@@ -27,9 +27,12 @@ void decode_status(const Field& status, Pod& pod) {
   pod.nominated_node_name = status.member("nominatedNodeName").text();
   pod.start_time = status.member("startTime").text();
   for (const Field& condition : status.member("conditions").items()) {
-    if (condition.member("type").text() != "PodScheduled") continue;
-    pod.scheduled = {condition.member("status").text(), condition.member("reason").text(),
-                     condition.member("message").text()};
+    const std::string type = condition.member("type").text();
+    const std::string status_text = condition.member("status").text();
+    const std::string reason = condition.member("reason").text();
+    if (type == "PodScheduled") pod.scheduled = {status_text, reason, condition.member("message").text()};
+    // Written before the pod is deleted (pkg/scheduler/framework/preemption/executor.go).
+    if (type == "DisruptionTarget" && status_text == "True" && reason == "PreemptionByScheduler") pod.preempted = true;
   }
 }
 

@@ -56,7 +56,9 @@ struct Pod {
   std::string phase;
   std::string qos_class;  ///< status.qosClass
   bool deleting = false;  ///< metadata.deletionTimestamp is set
-  bool gated = false;     ///< spec.schedulingGates has any: kube-scheduler leaves it alone
+  bool preempted =
+      false;           ///< kube-scheduler has chosen it to go: condition DisruptionTarget, reason PreemptionByScheduler
+  bool gated = false;  ///< spec.schedulingGates has any: kube-scheduler leaves it alone
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> node_selector;

@@ -78,13 +78,12 @@ class GangPreempt : public testing::Test {
       run(member(name, static_cast<int>(i), gpus, minimum, priority), nodes[i]);
     }
   }
-  /// As when the API server has set the deletionTimestamp, and when the pod is gone.
+  /// As when kube-scheduler has marked the pod and deleted it, and when it is gone.
   void begins_to_leave(const std::string& uid) {
     test_.bookings().leaves(uid);
-    evictions_.leaves(uid);
+    evictions_.begun(uid);
   }
   void gone(const std::string& uid) {
-    evictions_.leaves(uid);
     feed_.gone(uid);
     test_.bookings().ended(uid);
     gangs_.freed();

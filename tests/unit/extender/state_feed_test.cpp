@@ -104,6 +104,25 @@ TEST_F(StateFeedTest, BoundPodsHoldUntilTheyEndAndNotOnlyUntilTheyAreBeingDelete
   check();
 }
 
+// kube-scheduler marks whom it preempts before it deletes them; users, drains and controllers do not.
+TEST_F(StateFeedTest, OnlyWhoKubeSchedulerPreemptsTakesTheRestOfItsGangAlong) {
+  const ManualClock clock;
+  Evictions evictions(bookings, clock);
+  feed.feed_evictions(evictions);
+  feed.replace_nodes({node("a", 8)});
+  kube::Pod first = pod("u1", 4, "a");
+  feed.replace_pods({first, pod("u2", 4, "a")});
+  evictions.expect("key", "ml/high", {"u1"}, {"u2"});
+  first.deleting = true;
+  feed.upsert_pod(first);
+  EXPECT_FALSE(evictions.next());
+  first.preempted = true;
+  feed.upsert_pod(first);
+  const auto order = evictions.next();
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->uid, "u2");
+}
+
 TEST_F(StateFeedTest, APodOfTheSameNameWithANewUidIsAnotherPod) {
   feed.replace_nodes({node("a", 8)});
   feed.upsert_pod(pod("u1", 4, "a"));

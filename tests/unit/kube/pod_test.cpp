@@ -22,8 +22,10 @@ TEST(ParsePod, ReadsTheFieldsWeUse) {
              "initContainers": [{"name": "i"}, {"name": "s", "restartPolicy": "Always"}],
              "containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": 1024},
                                                          "limits": {"nvidia.com/gpu": "2"}}}]},
-    "status": {"phase": "Running"}})");
+    "status": {"phase": "Running", "conditions": [{"type": "DisruptionTarget", "status": "True",
+                                                   "reason": "EvictionByEvictionAPI"}]}})");
   ASSERT_TRUE(pod.ok()) << pod.message();
+  EXPECT_FALSE(pod->preempted);  // somebody else has evicted it
   EXPECT_EQ(pod->key(), "ml/train-0");
   EXPECT_EQ(pod->uid, "u-1");
   EXPECT_TRUE(pod->deleting);
