@@ -271,6 +271,7 @@ TEST_F(GangPreempt, ForAGangTheRestOfAnotherGangGoesOnceKubeSchedulerHasBegun) {
   }
   ASSERT_THAT(answered, SizeIs(2));
   EXPECT_THAT(due(), IsEmpty());
+  begins_to_leave(answered[0]);
   gone(answered[0]);
   EXPECT_THAT(due(), SizeIs(1));
   test_.clock().advance(Evictions::kLeave);
@@ -283,6 +284,7 @@ TEST_F(GangPreempt, WhatAGangCanSpareIsLeftToKubeScheduler) {
   const auto high = gang("high", 2, 4, 100);
   const auto evicted = victims(high[0], {"big-a", "big-b"});
   ASSERT_FALSE(evicted.empty());
+  begins_to_leave(evicted[0]);
   gone(evicted[0]);
   test_.clock().advance(Evictions::kLeave);
   EXPECT_THAT(due(), IsEmpty());
