@@ -69,6 +69,9 @@ enum class GangPhase {
 inline constexpr int kGangPhaseCount = static_cast<int>(GangPhase::kFinished) + 1;
 std::string_view gang_phase_name(GangPhase phase);
 
+/// 0 for a role that is not there.
+std::int32_t count_of(const std::map<std::string, std::int32_t>& counts, const std::string& role);
+
 enum class MemberState { kWaiting, kReserved, kBinding, kBound, kSucceeded };
 
 /// Members of a gang by what they hold.

@@ -23,11 +23,6 @@ ordered_json or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
-std::int32_t at(const std::map<std::string, std::int32_t>& counts, const std::string& role) {
-  const auto found = counts.find(role);
-  return found == counts.end() ? 0 : found->second;
-}
-
 /// "2 of 4 members are there; it starts when all of these are".
 std::string members_missing(const GangRecord& gang, const Gangs::Tally& tally) {
   const auto text = [](std::int32_t there, std::int32_t needed, const std::string& whose) {
@@ -37,7 +32,7 @@ std::string members_missing(const GangRecord& gang, const Gangs::Tally& tally) {
   const std::int32_t there = tally.have() + tally.waiting;
   if (there < gang.spec.minimum) return text(there, gang.spec.minimum, "");
   for (const GangRoleNeed& role : gang.spec.roles) {
-    const std::int32_t of_role = at(tally.have_by_role, role.name) + at(tally.waiting_by_role, role.name);
+    const std::int32_t of_role = count_of(tally.have_by_role, role.name) + count_of(tally.waiting_by_role, role.name);
     if (of_role < role.minimum) return text(of_role, role.minimum, " of role '" + role.name + "'");
   }
   return {};

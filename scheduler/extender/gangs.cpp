@@ -17,12 +17,12 @@ constexpr int kAsksPerPlace = 2;
 constexpr std::string_view kElsewhere = "GangElsewhere: the gang's place for this member is on another node";
 constexpr std::string_view kNotWhole = "the places of its gang are not all held any more";
 
-std::int32_t at(const std::map<std::string, std::int32_t>& counts, const std::string& role) {
+}  // namespace
+
+std::int32_t count_of(const std::map<std::string, std::int32_t>& counts, const std::string& role) {
   const auto found = counts.find(role);
   return found == counts.end() ? 0 : found->second;
 }
-
-}  // namespace
 
 std::string_view gang_phase_name(GangPhase phase) {
   constexpr std::array<std::string_view, kGangPhaseCount> kNames = {
@@ -59,7 +59,7 @@ std::int32_t Gangs::missing(const GangRecord& gang, const Tally& tally) {
 bool Gangs::complete(const GangRecord& gang, const Tally& tally) {
   if (tally.have() + tally.waiting < gang.spec.minimum) return false;
   return std::all_of(gang.spec.roles.begin(), gang.spec.roles.end(), [&](const GangRoleNeed& role) {
-    return at(tally.have_by_role, role.name) + at(tally.waiting_by_role, role.name) >= role.minimum;
+    return count_of(tally.have_by_role, role.name) + count_of(tally.waiting_by_role, role.name) >= role.minimum;
   });
 }
 
@@ -67,7 +67,7 @@ bool Gangs::complete(const GangRecord& gang, const Tally& tally) {
 bool Gangs::whole(const GangRecord& gang, const Tally& tally) {
   if (missing(gang, tally) > 0) return false;
   return std::all_of(gang.spec.roles.begin(), gang.spec.roles.end(),
-                     [&](const GangRoleNeed& role) { return at(tally.have_by_role, role.name) >= role.minimum; });
+                     [&](const GangRoleNeed& role) { return count_of(tally.have_by_role, role.name) >= role.minimum; });
 }
 
 std::int32_t Gangs::priority(const GangRecord& gang) const {
@@ -96,7 +96,7 @@ std::string Gangs::problem(const GangRecord& gang) const {
 }
 
 GangPhase Gangs::phase(const GangRecord& gang) const {
-  const Tally now = tally(gang);
+  const Tally& now = tally(gang);
   if (!problem(gang).empty()) return GangPhase::kInvalid;
   if (!gang.spec.waits_for.empty()) return now.bound > 0 ? GangPhase::kRunning : GangPhase::kWaitsForObject;
   if (whole(gang, now)) {
